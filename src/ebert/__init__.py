@@ -1,0 +1,41 @@
+"""Entity knowledge for pretrained language models, without retraining them.
+
+The public names below are imported on first use, so that ``import ebert`` loads neither torch nor transformers.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Alignment": "ebert.alignment",
+    "AlignmentOptions": "ebert.alignment",
+    "EBert": "ebert.model",
+    "EbertError": "ebert.errors",
+    "Mention": "ebert.text",
+    "Passage": "ebert.text",
+    "Vectors": "ebert.vectors",
+    "get_bert": "ebert.bert",
+}
+
+__all__ = ["Alignment", "AlignmentOptions", "EBert", "EbertError", "Mention", "Passage", "Vectors", "get_bert"]
+
+if TYPE_CHECKING:
+    from ebert.alignment import Alignment, AlignmentOptions
+    from ebert.bert import get_bert
+    from ebert.errors import EbertError
+    from ebert.model import EBert
+    from ebert.text import Mention, Passage
+    from ebert.vectors import Vectors
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = globals()[name] = getattr(import_module(_HOME[name]), name)
+        return value
+    raise AttributeError(f"module 'ebert' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,107 @@
+"""Writing files and folders so that a crash leaves the old or the new one, never half of either."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from ebert.errors import EbertError
+
+BLOCK = 1 << 20
+
+
+@contextmanager
+def replacing(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
+    """Open a temporary file beside `path`, which takes its place when the block ends well and is removed otherwise."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, mode, encoding=None if "b" in mode else "utf-8") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def replacing_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Give a temporary folder beside `path`, which takes its place when the block ends well and is removed otherwise.
+
+    An existing folder is put aside for the moment of the swap and put back by `recover` if the power fails right then.
+    """
+    path = path.absolute()
+    refuse_existing(path, overwrite=overwrite)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        temporary.chmod(0o777 & ~_umask())
+        yield temporary
+        aside = _aside(path)
+        if path.exists():
+            shutil.rmtree(aside, ignore_errors=True)
+            path.replace(aside)
+        temporary.replace(path)
+        shutil.rmtree(aside, ignore_errors=True)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        recover(path)
+        raise
+
+
+def refuse_existing(path: Path, *, overwrite: bool) -> None:
+    """Complain about a target that holds something, unless it may be overwritten. An empty folder is no obstacle."""
+    if path.is_file() or (path.is_dir() and not overwrite and any(path.iterdir())):
+        raise EbertError(f"{path} exists; choose another place or allow it to be overwritten (--overwrite)")
+
+
+def recover(path: Path) -> None:
+    """Put a folder back that an interrupted swap left aside."""
+    aside = _aside(path)
+    if aside.is_dir() and not path.exists():
+        aside.replace(path)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file for people to read too."""
+    with replacing(path, "w") as file:
+        json.dump(value, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+
+
+def read_json(path: Path, what: str) -> dict[str, Any]:
+    """Read a JSON object; `what` names the thing it belongs to in the error."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise EbertError(f"{path.parent} is not {what}: it has no {path.name}") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise EbertError(f"{path} is damaged ({error}); make {what} again or restore the file") from None
+    if not isinstance(value, dict):
+        raise EbertError(f"{path} is damaged (not a JSON object); make {what} again or restore the file")
+    return value
+
+
+def sha256(path: Path) -> str:
+    """Hash a file without reading it into memory at once."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.old")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,29 @@
+"""What look-ups give back."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """An entity that has a vector."""
+
+    title: str
+    row: int  # in the matrix, or in the overlay if it was added later
+    count: int | None = None  # how often it was linked in the text the vectors come from, where known
+    wikidata: int | None = None
+    added: bool = False
+
+    @property
+    def qid(self) -> str | None:
+        """The Wikidata id as it is usually written."""
+        return None if self.wikidata is None else f"Q{self.wikidata}"
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A word or an entity near another one, by cosine similarity."""
+
+    kind: Literal["word", "entity"]
+    name: str
+    similarity: float

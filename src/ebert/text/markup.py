@@ -59,7 +59,8 @@ def write(text: str, spans: list[Span]) -> str:
     for start, end, title in spans:
         if "|" in title or _TROUBLE.search(title) or title != title.strip():
             raise EbertError(f"title {title!r} cannot be written as markup")
-        out += [_escape(text[done:start], last=True), "[[", title, "|", _escape(text[start:end], last=True), "]]"]
+        surface = "" if text[start:end] == title.replace("_", " ") else "|" + _escape(text[start:end], last=True)
+        out += [_escape(text[done:start], last=True), "[[", title, surface, "]]"]
         done = end
     out.append(_escape(text[done:], last=False))
     return "".join(out)

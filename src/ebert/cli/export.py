@@ -1,0 +1,47 @@
+"""``ebert export``: a plain transformers checkpoint with entities as added tokens."""
+
+import click
+
+from ebert.cli.common import json_option, overwrite_option, print_json
+
+
+@click.command("export")
+@click.argument("model")
+@click.option("--entities", required=True, help="A file of titles, one a line.")
+@click.option("--out", required=True, help="The folder of the new checkpoint.")
+@click.option("--vectors", help="Where the model's store is now, if not where it was.")
+@click.option("--predict-entities", is_flag=True, help="Let entities be answers too, not only inputs.")
+@overwrite_option
+@json_option
+def command(
+    model: str,
+    entities: str,
+    out: str,
+    vectors: str | None,
+    predict_entities: bool,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Write a checkpoint for plain transformers in which chosen entities are tokens, written [[Title]].
+
+    \b
+    Example:
+      ebert export enwiki-ebert --entities titles.txt --out bert-with-my-entities
+    """
+    from pathlib import Path
+
+    from ebert import files
+    from ebert.model import EBert
+    from ebert.model.export import read_titles
+
+    files.refuse_existing(Path(out), overwrite=overwrite)
+    titles = read_titles(entities)
+    tokens = EBert.from_pretrained(model, vectors=vectors).export(
+        titles, out, predict_entities=predict_entities, overwrite=overwrite
+    )
+    if as_json:
+        print_json({"folder": out, "tokens": tokens})
+        return
+    some = next(iter(tokens.values()))
+    click.echo(f"wrote {out}: {len(tokens):,} entities as tokens, such as {some}")
+    click.echo(f"Write '{some} / name' for E-BERT-concat and '{some}' alone for E-BERT-replace.")

@@ -1,0 +1,226 @@
+"""``ebert vectors``: stores of word and entity vectors."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ebert.cli.common import json_option, overwrite_option, print_facts, print_json, print_table
+from ebert.errors import EbertError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FORMATS = ("auto", "text", "wikipedia2vec", "word2vec-binary", "numpy")
+KINDS = ("prefix", "words", "entities")
+
+
+@click.group("vectors")
+def group() -> None:
+    """Import, look at and change stores of word and entity vectors."""
+
+
+@group.command("import")
+@click.argument("source", nargs=-1, required=True)
+@click.option("--out", required=True, help="The folder of the new store.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="auto", show_default=True)
+@click.option(
+    "--kind",
+    type=click.Choice(KINDS),
+    default="prefix",
+    show_default=True,
+    help="What the names are: entities where they begin with ENTITY/ and words elsewhere, or all of one kind.",
+)
+@click.option("--names", help="For numpy: the file with the names of the rows, one a line.")
+@click.option("--dtype", type=click.Choice(["float32", "float16"]), default="float32", show_default=True)
+@click.option("--licence", default="unknown", help="Noted in the store, e.g. 'CC BY-SA 4.0 (Wikipedia)'.")
+@overwrite_option
+@json_option
+def import_(
+    source: tuple[str, ...],
+    out: str,
+    format_: str,
+    kind: str,
+    names: str | None,
+    dtype: str,
+    licence: str,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Make a store of files of vectors: Wikipedia2Vec (text or model), word2vec (text or binary), GloVe, numpy.
+
+    Memory stays small however large the files are. Text may be compressed (.gz, .bz2).
+
+    \b
+    Example:
+      ebert vectors import enwiki_20180420_300d.txt.bz2 --out enwiki-vectors
+    """
+    from ebert.progress import progress
+    from ebert.vectors.transfer import import_vectors
+
+    plain = [Path(path) for path in source if not path.endswith((".gz", ".bz2"))]
+    known = len(plain) == len(source) and all(path.is_file() for path in plain)
+    total = sum(path.stat().st_size for path in plain) if known else None
+    with progress("import", total=total, unit="B") as advance:
+        store = import_vectors(
+            source, out, format=format_, kind=kind, names=names, dtype=dtype, licence=licence, overwrite=overwrite,
+            advance=advance,
+        )  # fmt: skip
+    _show(store.describe(), as_json)
+    store.close()
+
+
+@group.command("info")
+@click.argument("store")
+@json_option
+def info(store: str, as_json: bool) -> None:
+    """Say what is in a store.
+
+    \b
+    Example:
+      ebert vectors info enwiki-vectors
+    """
+    from ebert.vectors import Vectors
+
+    with Vectors.open(store) as vectors:
+        _show(vectors.describe(), as_json)
+
+
+@group.command("find")
+@click.argument("store")
+@click.argument("name", nargs=-1, required=True)
+@json_option
+def find(store: str, name: tuple[str, ...], as_json: bool) -> int:
+    """Look entities up by title, redirect, Wikipedia URL or Wikidata id; for a miss, show the closest titles.
+
+    \b
+    Example:
+      ebert vectors find enwiki-vectors "jean_Marais" Q168359
+    """
+    from ebert.vectors import Vectors
+
+    missed = False
+    with Vectors.open(store) as vectors:
+        for query in name:
+            entity = vectors.find(query)
+            missed = missed or entity is None
+            close = vectors.suggest(query) if entity is None else []
+            if as_json:
+                print_json({"name": query, "title": entity and entity.title, "row": entity and entity.row,
+                            "count": entity and entity.count, "wikidata": entity and entity.qid,
+                            "added": bool(entity and entity.added), "nearest": close})  # fmt: skip
+            elif entity is None:
+                click.echo(f"{query}: no such entity; nearest titles: {', '.join(close) or 'none'}")
+            else:
+                facts = [f"row {entity.row}" + (" (added)" if entity.added else "")]
+                facts += [f"linked {entity.count:,} times"] if entity.count is not None else []
+                facts += [entity.qid] if entity.qid else []
+                click.echo(f"{query}: {entity.title} ({', '.join(facts)})")
+    return 2 if missed else 0
+
+
+@group.command("nearest")
+@click.argument("store")
+@click.argument("name")
+@click.option("--word", is_flag=True, help="NAME is a word, not an entity.")
+@click.option("--kind", type=click.Choice(["entities", "words", "both"]), default="entities", show_default=True)
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True)
+@json_option
+def nearest(store: str, name: str, word: bool, kind: Any, top: int, as_json: bool) -> None:
+    """Show the nearest entities or words, by cosine.
+
+    \b
+    Example:
+      ebert vectors nearest enwiki-vectors "Jean Marais" --kind both --top 5
+    """
+    from ebert.vectors import Vectors
+
+    with Vectors.open(store) as vectors:
+        found = vectors.nearest(name, top=top, kind=kind, word=word)
+    if as_json:
+        print_json([{"kind": n.kind, "name": n.name, "similarity": n.similarity} for n in found])
+    else:
+        print_table((f"{n.similarity:.3f}", n.kind, n.name) for n in found)
+
+
+@group.command("add")
+@click.argument("store")
+@click.argument("title")
+@click.option("--vector", required=True, help="A file with the numbers: .npy, or text ('-': standard input).")
+@click.option("--alias", multiple=True, help="Another name to find it by; may be given several times.")
+@click.option("--wikidata", help="Its Wikidata id, e.g. Q42.")
+@click.option("--replace", is_flag=True, help="Give an entity that is there another vector.")
+@json_option
+def add(
+    store: str, title: str, vector: str, alias: tuple[str, ...], wikidata: str | None, replace: bool, as_json: bool
+) -> None:
+    """Add an entity to a store, at once and for all who have it open.
+
+    \b
+    Example:
+      ebert vectors add enwiki-vectors "Zorblax Inc." --vector zorblax.npy --alias Zorblax
+    """
+    from ebert.vectors import Vectors
+    from ebert.vectors.titles import wikidata_id
+
+    number = wikidata_id(wikidata) if wikidata else None
+    if wikidata and number is None:
+        raise EbertError(f"{wikidata!r} is not a Wikidata id such as Q42")
+    with Vectors.open(store) as vectors:
+        entity = vectors.add(title, _read_vector(vector), aliases=alias, wikidata=number, replace=replace)
+        size = len(vectors)
+    if as_json:
+        print_json({"title": entity.title, "entities": size})
+    else:
+        click.echo(f"added {entity.title}; {store} now has {size:,} entities")
+
+
+@group.command("export")
+@click.argument("store")
+@click.argument("file")
+@click.option("--decimals", type=click.IntRange(1, 9), default=6, show_default=True, help="Significant digits.")
+@overwrite_option
+@json_option
+def export(store: str, file: str, decimals: int, overwrite: bool, as_json: bool) -> None:
+    """Write a store in Wikipedia2Vec's text format.
+
+    \b
+    Example:
+      ebert vectors export enwiki-vectors enwiki.txt
+    """
+    from ebert import files
+    from ebert.progress import progress
+    from ebert.vectors import Vectors
+    from ebert.vectors.transfer import export_text
+
+    if not overwrite or Path(file).is_dir():
+        files.refuse_existing(Path(file), overwrite=False)
+    with Vectors.open(store) as vectors, progress("export", total=vectors.info.words + len(vectors)) as advance:
+        lines = export_text(vectors, file, decimals=decimals, advance=advance)
+    if as_json:
+        print_json({"file": file, "lines": lines})
+    else:
+        click.echo(f"wrote {lines:,} vectors to {file}")
+
+
+def _show(facts: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(facts)
+        return
+    made = facts.pop("made")
+    print_facts({**facts, **{f"made: {name}": value for name, value in made.items()}})
+
+
+def _read_vector(path: str) -> "NDArray[Any]":
+    import numpy as np
+
+    try:
+        if path.endswith(".npy"):
+            array: NDArray[Any] = np.load(path, allow_pickle=False)
+            return array
+        text = click.get_text_stream("stdin").read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        return np.asarray([float(number) for number in text.replace(",", " ").strip("[] \n").split()])
+    except FileNotFoundError:
+        raise EbertError(f"there is no file {path}") from None
+    except (ValueError, EOFError, UnicodeDecodeError) as error:
+        raise EbertError(f"{path} is not a vector: {error}") from None

@@ -1,0 +1,163 @@
+"""What is wrong with an installation, a store or a model: a list of checks, each with what to do."""
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ebert import __version__
+from ebert.errors import EbertError
+
+NEEDED = ("torch", "transformers", "tokenizers", "safetensors", "huggingface-hub", "numpy")
+OPTIONAL = {"marisa-trie": "reads Wikipedia2Vec's model files: pip install 'ebert[wikipedia2vec]'"}
+ROOM = 3 << 30  # bytes that fetching and converting a BERT takes for a moment
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at."""
+
+    what: str
+    state: Literal["good", "note", "bad"]
+    detail: str
+
+
+def check_installation() -> Iterator[Check]:
+    """Look at Python, the libraries and the machine."""
+    version = platform.python_version()
+    old = sys.version_info < (3, 11)
+    yield Check("python", "bad" if old else "good", f"{version}{': 3.11 or newer is needed' if old else ''}")
+    yield Check("ebert", "good", __version__)
+    for name in NEEDED:
+        try:
+            yield Check(name, "good", importlib.metadata.version(name))
+        except importlib.metadata.PackageNotFoundError:
+            yield Check(name, "bad", f"not installed: pip install {name}")
+    for name, use in OPTIONAL.items():
+        try:
+            yield Check(name, "good", importlib.metadata.version(name))
+        except importlib.metadata.PackageNotFoundError:
+            yield Check(name, "note", f"not installed; {use}")
+    yield _sqlite()
+    mvn = shutil.which("mvn")
+    use = "not found; needed only to get Google's BERTs where the hub cannot be reached (e.g. apt-get install maven)"
+    yield Check("mvn", "good" if mvn else "note", mvn or use)
+
+
+def check_cache() -> Iterator[Check]:
+    """Look at EBERT_HOME and the encoders in it."""
+    from ebert.bert import cached, home, verify
+
+    folder = home()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            free = shutil.disk_usage(folder).free
+    except OSError as error:
+        yield Check("cache", "bad", f"{folder} cannot be written to ({error}); set EBERT_HOME to a folder of yours")
+        return
+    little = "" if free > ROOM else "; getting a BERT takes 3 GB for a moment"
+    yield Check("cache", "note" if little else "good", f"{folder}, {free / 1e9:.0f} GB free{little}")
+    for encoder in cached():
+        problems = verify(encoder)
+        what = f"encoder {encoder.name}"
+        if problems:
+            yield Check(what, "bad", f"{'; '.join(problems)}; remove {encoder} and run 'ebert bert get' again")
+        else:
+            yield Check(what, "good", "all files as they were written")
+
+
+def check_path(path: str) -> Iterator[Check]:
+    """Look at a store, a model or an encoder folder."""
+    folder = Path(path)
+    try:
+        if (folder / "store.json").exists() or not folder.is_dir():
+            yield from _store(folder)
+        elif (folder / "ebert.json").exists():
+            yield from _model(folder)
+        elif (folder / "config.json").exists():
+            yield from _encoder(folder)
+        else:
+            what = "neither a store (store.json), a model (ebert.json) nor an encoder (config.json)"
+            yield Check(path, "bad", what)
+    except EbertError as error:
+        yield Check(path, "bad", str(error))
+
+
+def _store(folder: Path) -> Iterator[Check]:
+    import numpy as np
+
+    from ebert.vectors import Vectors
+
+    with Vectors.open(folder) as vectors:
+        yield Check(str(folder), "good", repr(vectors))
+        facts = vectors.describe()
+        for kind in ("words", "entities"):
+            names = sum(len(chunk) for chunk, _ in vectors.chunks("words" if kind == "words" else "entities"))
+            wrong = names != facts[kind]
+            detail = f"{names:,} names for {facts[kind]:,} vectors"
+            yield Check(f"{kind} and their names", "bad" if wrong else "good", detail)
+        zero = sum(int((~np.any(block, axis=1)).sum()) for _, block in vectors.chunks("entities"))
+        if zero:
+            yield Check("entity vectors", "note", f"{zero:,} of {facts['entities']:,} are all zeros")
+
+
+def _model(folder: Path) -> Iterator[Check]:
+    from ebert.model.folder import ModelInfo, load_alignment, resolve
+
+    info = ModelInfo.read(folder)
+    alignment = load_alignment(folder, info)
+    report = alignment.report
+    yield Check(str(folder), "good", f"W from {alignment.source} to {alignment.target}, {report.pairs:,} pairs")
+    store = Path(resolve(folder, info.vectors.name))
+    yield from _store(store)
+    yield from _agrees(folder, store, info.vectors.fingerprint)
+    yield from _encoder_of(resolve(folder, info.encoder.name), info.encoder.fingerprint, folder)
+
+
+def _agrees(folder: Path, store: Path, fingerprint: str) -> Iterator[Check]:
+    from ebert.vectors import Vectors
+
+    with Vectors.open(store) as vectors:
+        if vectors.fingerprint == fingerprint:
+            yield Check("model and store", "good", "belong together")
+        else:
+            yield Check("model and store", "bad", f"{folder} was fitted on other words; run 'ebert align' again")
+
+
+def _encoder_of(name: str, fingerprint: str, folder: Path) -> Iterator[Check]:
+    from ebert.model.encoder import Encoder
+
+    encoder = Encoder.load(name)
+    if encoder.fingerprint == fingerprint:
+        yield Check("model and encoder", "good", f"belong together ({name})")
+    else:
+        yield Check("model and encoder", "bad", f"{folder} was fitted on another encoder; run 'ebert align' again")
+
+
+def _encoder(folder: Path) -> Iterator[Check]:
+    from ebert.bert import verify
+    from ebert.bert.cache import MANIFEST
+    from ebert.model.encoder import Encoder
+
+    problems = verify(folder) if (folder / MANIFEST).exists() else []
+    encoder = Encoder.load(os.fspath(folder))
+    detail = f"{type(encoder.module).__name__}, width {encoder.width}, {len(encoder.tokenizer):,} wordpieces"
+    yield Check(str(folder), "bad" if problems else "good", "; ".join(problems) or detail)
+
+
+def _sqlite() -> Check:
+    try:
+        with sqlite3.connect(":memory:") as connection:
+            connection.execute("CREATE VIRTUAL TABLE t USING fts5 (x, detail = none)")
+        connection.close()
+    except sqlite3.OperationalError as error:
+        return Check("sqlite", "bad", f"{sqlite3.sqlite_version} lacks full-text search ({error}); use another Python")
+    return Check("sqlite", "good", sqlite3.sqlite_version)

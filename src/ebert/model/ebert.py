@@ -1,0 +1,322 @@
+"""E-BERT: an unchanged encoder, a store of vectors and the W between them (Section 3)."""
+
+import os
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+import torch
+from huggingface_hub import ModelHubMixin, snapshot_download
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from ebert import files
+from ebert.alignment import Alignment, AlignmentOptions
+from ebert.errors import EbertError
+from ebert.model import folder as layout
+from ebert.model.batching import BUDGET, in_order, windows
+from ebert.model.collator import EntityCollator
+from ebert.model.encoder import Encoder
+from ebert.model.encoding import Encoding
+from ebert.model.filling import Filled, Filler
+from ebert.model.injection import Injector
+from ebert.model.sequence import Mode, Pieces
+from ebert.model.vocabulary import Vocabulary
+from ebert.text import Passage
+from ebert.vectors import Entity, Vectors
+
+CARD = """---
+library_name: ebert
+tags: [ebert, entity-embeddings]
+---
+
+An E-BERT model: entity vectors, carried into the input space of a pretrained masked language model.
+Load it with `ebert.EBert.from_pretrained`.
+"""
+
+Text = str | Passage
+
+
+class EBert(
+    ModelHubMixin, library_name="ebert", tags=["entity-embeddings"], pipeline_tag="fill-mask", model_card_template=CARD
+):
+    """A masked language model that takes entities among its wordpieces.
+
+    >>> model = EBert.fit("bert-base-cased", vectors)                         # doctest: +SKIP
+    >>> model.fill("The native language of [[Jean Marais]] is [MASK].").best  # doctest: +SKIP
+    'French'
+
+    Three modes: `bert` feeds wordpieces only; `concat` feeds the entity, a slash and the wordpieces of its mention;
+    `replace` feeds the entity instead of its mention. An entity without a vector is fed as its wordpieces, and results
+    list it as missing.
+    """
+
+    def __init__(self, encoder: Encoder, vectors: Vectors | None = None, alignment: Alignment | None = None) -> None:
+        """Put the parts together; use `fit`, `plain` or `from_pretrained` instead."""
+        if (vectors is None) != (alignment is None):
+            raise EbertError("vectors and an alignment go together")
+        if vectors is not None and alignment is not None and alignment.source != vectors.dimension:
+            raise EbertError(
+                f"the alignment is for vectors of dimension {alignment.source}, the store has {vectors.dimension}"
+            )
+        if alignment is not None and alignment.target != encoder.width:
+            raise EbertError(
+                f"the alignment is for an encoder of width {alignment.target}, {encoder.name} has {encoder.width}"
+            )
+        self.vectors, self.alignment = vectors, alignment
+        self._encoder = encoder
+        self._injector = Injector(encoder, vectors, alignment)
+        self._included: tuple[bool, bool] | None = None
+        self._hub_mixin_config = None  # everything is in ebert.json
+
+    @classmethod
+    def fit(
+        cls,
+        bert: str | Encoder,
+        vectors: Vectors | str | Path,
+        *,
+        options: AlignmentOptions | None = None,
+        device: str | torch.device | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> "EBert":
+        """Fit W between a store and an encoder, given by hub name, Maven artifact's name or local folder."""
+        encoder = Encoder.load(bert, device=device, dtype=dtype) if isinstance(bert, str) else bert
+        store = vectors if isinstance(vectors, Vectors) else Vectors.open(vectors)
+        words = Vocabulary(encoder.tokenizer).words_in(store.find_word)
+        table = encoder.embedding.weight.detach().double().cpu().numpy()
+        return cls(encoder, store, Alignment.fit(store, words, table, options))
+
+    @classmethod
+    def plain(cls, bert: str, *, device: str | torch.device | None = None, dtype: torch.dtype | None = None) -> "EBert":
+        """Take an encoder without entity vectors: only the mode `bert` makes a difference."""
+        return cls(Encoder.load(bert, device=device, dtype=dtype))
+
+    @property
+    def encoder(self) -> PreTrainedModel:
+        """The encoder itself, an ordinary `torch.nn.Module` of transformers."""
+        return self._encoder.module
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """The encoder's tokenizer."""
+        return self._encoder.tokenizer
+
+    @property
+    def name(self) -> str:
+        """What the encoder is called."""
+        return self._encoder.name
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The encoder's wordpieces, seen as words."""
+        return Vocabulary(self.tokenizer)
+
+    def to(self, device: str | torch.device | None = None, dtype: torch.dtype | None = None) -> "EBert":
+        """Move the encoder to another device or into another dtype."""
+        torch.nn.Module.to(self.encoder, device=device, dtype=dtype)
+        return self
+
+    def pieces(self, passage: Text, *, mode: Mode = "concat") -> list[str]:
+        """Show what the encoder sees of a passage: wordpieces, and entities as titles with underscores."""
+        return self._injector.sequencer.show(self._injector.sequences([Passage.of(passage)], mode)[0])
+
+    def missing(self, passages: Text | Iterable[Text]) -> list[str]:
+        """Give the titles in passages that have no vector."""
+        many = [passages] if isinstance(passages, str | Passage) else passages
+        return self._injector.missing(Passage.of(passage) for passage in many)
+
+    def carried(self, entities: Iterable[str | Entity]) -> torch.Tensor:
+        """Give the vectors of entities as the encoder sees them, shape (entities, width)."""
+        if self.vectors is None:
+            raise EbertError("this model has no entity vectors; make one with EBert.fit or 'ebert align'")
+        found = []
+        for name in entities:
+            entity = name if isinstance(name, Entity) else self.vectors.find(name)
+            if entity is None:
+                raise self.vectors.unknown(str(name))
+            found.append(entity)
+        return self._injector.carried(found)
+
+    @overload
+    def fill(  # type: ignore[overload-overlap]  # a str is an iterable of str, too
+        self, passages: Text, *, mode: Mode = ..., top: int = ..., candidates: Iterable[str] | None = ...,
+        budget: int = ...,
+    ) -> Filled: ...  # fmt: skip
+
+    @overload
+    def fill(
+        self, passages: Iterable[Text], *, mode: Mode = ..., top: int = ..., candidates: Iterable[str] | None = ...,
+        budget: int = ...,
+    ) -> Iterator[Filled]: ...  # fmt: skip
+
+    def fill(
+        self,
+        passages: Text | Iterable[Text],
+        *,
+        mode: Mode = "concat",
+        top: int = 5,
+        candidates: Iterable[str] | None = None,
+        budget: int = BUDGET,
+    ) -> Filled | Iterator[Filled]:
+        """Fill the masks of one passage, or of any iterable of them, one after the other.
+
+        With `candidates` (words that are one wordpiece) answers come from these, and their probabilities sum to one.
+        `budget` is how many tokens a batch may have.
+        """
+        if top < 1:
+            raise EbertError(f"top is {top}; at least one answer must be asked for")
+        ids = None if candidates is None else self.vocabulary.ids(candidates)
+        filler = Filler(self._encoder, self._injector, self.vocabulary)
+        results = self._run(passages, mode, budget, lambda batch: filler(batch, top=top, candidates=ids))
+        return next(results) if isinstance(passages, str | Passage) else results
+
+    @overload
+    def encode(  # type: ignore[overload-overlap]
+        self, passages: Text, *, mode: Mode = ..., layer: int = ..., budget: int = ...
+    ) -> Encoding: ...
+
+    @overload
+    def encode(
+        self, passages: Iterable[Text], *, mode: Mode = ..., layer: int = ..., budget: int = ...
+    ) -> Iterator[Encoding]: ...
+
+    def encode(
+        self, passages: Text | Iterable[Text], *, mode: Mode = "concat", layer: int = -1, budget: int = BUDGET
+    ) -> Encoding | Iterator[Encoding]:
+        """Give the hidden states of one passage, or of any iterable of them; layer 0 is the embeddings, -1 the last."""
+
+        def run(batch: list[Pieces]) -> list[Encoding]:
+            states = self._encoder.hidden(self._injector.tensors(batch), layer)  # (batch, pieces, hidden)
+            show, missing = self._injector.sequencer.show, self._injector.missing
+            return [
+                Encoding(p, tuple(show(p)), states[row, : len(p)].clone(), tuple(missing([p.passage])))
+                for row, p in enumerate(batch)
+            ]
+
+        results = self._run(passages, mode, budget, run)
+        return next(results) if isinstance(passages, str | Passage) else results
+
+    def _run(self, passages: Text | Iterable[Text], mode: Mode, budget: int, run: Any) -> Iterator[Any]:
+        many = [passages] if isinstance(passages, str | Passage) else passages
+        for window in windows(Passage.of(passage) for passage in many):
+            yield from in_order(self._injector.sequences(window, mode), budget, run)
+
+    def collator(self, *, mode: Mode = "concat") -> EntityCollator:
+        """Give the collator for one's own fine-tuning of this encoder, or of any model with its wordpiece vectors."""
+        return EntityCollator(self._injector, mode)
+
+    # On disk and on the hub
+
+    def export(
+        self, entities: Iterable[str], out: str | Path, *, predict_entities: bool = False, overwrite: bool = False
+    ) -> dict[str, str]:
+        """Write a plain transformers checkpoint with these entities as added tokens; see `ebert.model.export`."""
+        from ebert.model.export import export
+
+        return export(self, entities, out, predict_entities=predict_entities, overwrite=overwrite)
+
+    def save_pretrained(
+        self,
+        save_directory: str | Path,
+        *,
+        include_vectors: bool | None = None,
+        include_encoder: bool | None = None,
+        **hub: Any,
+    ) -> str | None:
+        """Write a model folder; the store and the encoder are named in it, or copied into it on request.
+
+        `push_to_hub=True` and further arguments are those of huggingface_hub's mixin.
+        """
+        before = self._included
+        chosen = before or (False, False)
+        self._included = (
+            chosen[0] if include_vectors is None else include_vectors,
+            chosen[1] if include_encoder is None else include_encoder,
+        )
+        try:
+            return super().save_pretrained(save_directory, **hub)
+        finally:
+            self._included = before
+
+    def push_to_hub(
+        self, repo_id: str, *, include_vectors: bool = True, include_encoder: bool = False, **hub: Any
+    ) -> str:
+        """Upload the model to the Hugging Face hub, with its store unless told otherwise."""
+        self._included = (include_vectors, include_encoder)
+        try:
+            return super().push_to_hub(repo_id, **hub)
+        finally:
+            self._included = None
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        if self.vectors is None or self.alignment is None:
+            raise EbertError("a plain encoder has nothing to save: fit it to a store of vectors first")
+        include_vectors, include_encoder = self._included or (False, False)
+        save_directory.mkdir(parents=True, exist_ok=True)
+        store = str(self.vectors.path)
+        if include_vectors:
+            store = layout.VECTORS
+            if (save_directory / store).absolute() != self.vectors.path:
+                self.vectors.save(save_directory / store, overwrite=True)
+        encoder = str(Path(self.name).absolute()) if Path(self.name).is_dir() else self.name
+        if include_encoder:
+            encoder = layout.ENCODER
+            with files.replacing_folder(save_directory / encoder, overwrite=True) as folder:
+                self.encoder.save_pretrained(folder)
+                self.tokenizer.save_pretrained(folder)
+        self.alignment.save(save_directory / layout.ALIGNMENT)
+        layout.ModelInfo(
+            encoder=layout.Part(encoder, self._encoder.fingerprint),
+            vectors=layout.Part(store, self.vectors.fingerprint),
+            alignment_sha256=files.sha256(save_directory / layout.ALIGNMENT),
+        ).write(save_directory)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        pretrained_model_name_or_path: str | Path,
+        *,
+        vectors: Vectors | str | Path | None = None,
+        encoder: str | None = None,
+        device: str | torch.device | None = None,
+        dtype: torch.dtype | None = None,
+        **hub: Any,
+    ) -> "EBert":
+        """Load a model folder or a model on the hub.
+
+        `vectors` and `encoder` say where the store and the encoder are now, if not where they were.
+        """
+        name = str(pretrained_model_name_or_path)
+        if not Path(name).exists() and not name.startswith((".", "/", "~")) and name.count("/") == 1:
+            folder = _download(name, **hub)
+        else:
+            folder = Path(name).expanduser().absolute()
+        info = layout.ModelInfo.read(folder)
+        alignment = layout.load_alignment(folder, info)
+        store = vectors if isinstance(vectors, Vectors) else _open_store(folder, info, vectors)
+        if store.fingerprint != info.vectors.fingerprint:
+            raise EbertError(
+                f"{store.path} has other words than the store that {folder} was fitted on; "
+                "give the right store (vectors=..., --vectors) or fit the model again ('ebert align')"
+            )
+        loaded = Encoder.load(encoder or layout.resolve(folder, info.encoder.name), device=device, dtype=dtype)
+        if loaded.fingerprint != info.encoder.fingerprint:
+            raise EbertError(
+                f"{loaded.name} has other wordpieces or wordpiece vectors than the encoder {folder} was fitted on; "
+                "give the right encoder (encoder=...) or fit the model again ('ebert align')"
+            )
+        return cls(loaded, store, alignment)
+
+
+def _open_store(folder: Path, info: layout.ModelInfo, given: str | Path | None) -> Vectors:
+    place = str(given) if given is not None else layout.resolve(folder, info.vectors.name)
+    if not os.path.isdir(place):  # noqa: PTH112
+        raise EbertError(f"the store of {folder} is not at {place}; say where it is now (vectors=..., --vectors)")
+    return Vectors.open(place)
+
+
+def _download(name: str, **hub: Any) -> Path:
+    try:
+        return Path(snapshot_download(name, **hub))
+    except Exception as error:  # the hub's client fails in many ways; all of them mean that there is no model
+        raise EbertError(f"{name} is neither a folder nor a model that the hub gives: {error}") from None

@@ -1,0 +1,87 @@
+"""Hidden states, mapped back to the words of a passage."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from ebert.errors import EbertError
+from ebert.model.sequence import Pieces
+from ebert.text import Mention, Passage
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word or a punctuation mark of a passage, by character offsets."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The hidden states of one passage."""
+
+    pieces: Pieces
+    tokens: tuple[str, ...]
+    """What the encoder saw: wordpieces, and entities as titles with underscores."""
+    states: Tensor
+    """One hidden state a token, shape (tokens, hidden)."""
+    missing: tuple[str, ...] = ()
+    """Titles without a vector, which the encoder saw as wordpieces only."""
+
+    @property
+    def passage(self) -> Passage:
+        """The passage that was encoded."""
+        return self.pieces.passage
+
+    @cached_property
+    def words(self) -> tuple[Word, ...]:
+        """The words and punctuation marks of the text; a mask is one word."""
+        return tuple(self._split())
+
+    @cached_property
+    def word_states(self) -> Tensor:
+        """The hidden states of the words, shape (words, hidden): the mean over each word's pieces.
+
+        A word inside a replaced mention has the state of its entity.
+        """
+        if not self.words:
+            return self.states[:0]
+        return torch.stack([self.span(word.start, word.end) for word in self.words])
+
+    def entity(self, mention: Mention) -> Tensor | None:
+        """The hidden state of a mention's entity, or None if it was not fed."""
+        for place, other in self.pieces.entities.items():
+            if other == mention:
+                return self.states[place]
+        return None
+
+    def span(self, start: int, end: int) -> Tensor:
+        """The mean hidden state of the pieces of a span of characters."""
+        places = self._places(start, end, entities=False) or self._places(start, end, entities=True)
+        if not places:
+            raise EbertError(f"no piece of the encoder covers characters {start}:{end} of the text")
+        return self.states[places].mean(dim=0)
+
+    def _places(self, start: int, end: int, *, entities: bool) -> list[int]:
+        return [
+            place
+            for place, (first, last) in enumerate(self.pieces.spans)
+            if first < end and last > start and first < last and (place in self.pieces.entities) == entities
+        ]
+
+    def _split(self) -> Iterator[Word]:
+        text = self.passage.text
+        masks = sorted(self.pieces.spans[place] for place in self.pieces.masks)
+        covered = [span for span in self.pieces.spans if span[0] < span[1]]
+        for match in sorted([*masks, *(m.span() for m in _WORD.finditer(text))]):
+            inside = any(start <= match[0] < end and match != (start, end) for start, end in masks)
+            if not inside and any(start < match[1] and end > match[0] for start, end in covered):
+                yield Word(*match, text[match[0] : match[1]])

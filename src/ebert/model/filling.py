@@ -1,0 +1,84 @@
+"""Filling masks: what the encoder puts where a mask is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from ebert.errors import EbertError
+from ebert.model.encoder import Encoder
+from ebert.model.injection import Injector
+from ebert.model.sequence import Mode, Pieces
+from ebert.model.vocabulary import Vocabulary
+from ebert.text import Passage
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A wordpiece for a mask, and its probability."""
+
+    token: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The answers for every mask of a passage, best first."""
+
+    passage: Passage
+    mode: Mode
+    masks: tuple[tuple[Answer, ...], ...]
+    missing: tuple[str, ...] = ()
+    """Titles without a vector, which the encoder saw as wordpieces only."""
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The answers for the only mask; an error if there are several."""
+        if len(self.masks) != 1:
+            raise EbertError(
+                f"one mask is expected, but the text has {len(self.masks)}: {self.passage.text[:60]!r} "
+                "(`masks` has the answers for each)"
+            )
+        return self.masks[0]
+
+    @property
+    def best(self) -> str:
+        """The best answer for the only mask."""
+        return self.answers[0].token
+
+
+class Filler:
+    """Answers batches of sequences with masks."""
+
+    def __init__(self, encoder: Encoder, injector: Injector, vocabulary: Vocabulary) -> None:
+        """Work with one encoder."""
+        self._encoder, self._injector, self._vocabulary = encoder, injector, vocabulary
+
+    def __call__(self, batch: Sequence[Pieces], *, top: int, candidates: Sequence[int] | None) -> list[Filled]:
+        """Fill all masks of a batch. With candidates (wordpieces), probabilities are among these."""
+        for pieces in batch:
+            if not pieces.masks:
+                raise EbertError(
+                    f"the text has no mask; write [MASK] where the answer goes: {pieces.passage.text[:60]!r}"
+                )
+        rows = torch.tensor([row for row, pieces in enumerate(batch) for _ in pieces.masks])
+        columns = torch.tensor([place for pieces in batch for place in pieces.masks])
+        logits = self._encoder.logits(self._injector.tensors(batch), (rows, columns))  # (masks, vocabulary)
+        logits = logits[:, : len(self._encoder.tokenizer)]  # some encoders pad their vocabulary
+        if candidates is not None:
+            chosen = torch.tensor(candidates, device=logits.device)
+            logits = logits[:, chosen]  # (masks, candidates)
+        probabilities = logits.float().softmax(dim=-1)
+        values, indices = probabilities.topk(min(top, probabilities.shape[1]))
+        if candidates is not None:
+            indices = chosen[indices]
+        answers = [
+            tuple(Answer(self._vocabulary.show(piece), value) for piece, value in zip(line, scores, strict=True))
+            for line, scores in zip(indices.tolist(), values.tolist(), strict=True)
+        ]
+        missing = self._injector.missing
+        filled = []
+        for pieces in batch:
+            own, answers = answers[: len(pieces.masks)], answers[len(pieces.masks) :]
+            filled.append(Filled(pieces.passage, pieces.mode, tuple(own), tuple(missing([pieces.passage]))))
+        return filled

@@ -1,0 +1,106 @@
+"""Feeding entities to the encoder: wordpieces by its own embedding, entities by their carried vectors.
+
+The encoder adds position and segment embeddings afterwards, as for any wordpiece. Only the rows that a batch needs are
+read from the store and carried over.
+"""
+
+import copy
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from ebert.alignment import Alignment
+from ebert.errors import EbertError
+from ebert.model.encoder import Encoder
+from ebert.model.sequence import Mode, Pieces, Sequencer
+from ebert.text import Mention, Passage
+from ebert.vectors import Entity, Vectors
+
+
+class Injector:
+    """Turns passages into sequences and sequences into the tensors that an encoder takes."""
+
+    def __init__(self, encoder: Encoder, vectors: Vectors | None, alignment: Alignment | None) -> None:
+        """Without vectors every entity is one without a vector."""
+        self._encoder, self._vectors, self._alignment = encoder, vectors, alignment
+        self._embedding: nn.Module = encoder.embedding
+        self._device: torch.device | None = None  # wherever the encoder is
+        self.sequencer = Sequencer(encoder.tokenizer)
+        self._filler = encoder.tokenizer.pad_token_id or 0
+
+    def on_cpu(self) -> "Injector":
+        """Give the same with wordpiece vectors of its own, in float32 on the CPU."""
+        other = copy.copy(self)
+        other._embedding = copy.deepcopy(self._encoder.embedding).float().cpu()
+        other._device = torch.device("cpu")
+        return other
+
+    def find(self, mentions: Iterable[Mention]) -> dict[Mention, Entity]:
+        """Give the entities of those mentions whose entities have a vector."""
+        if self._vectors is None:
+            return {}
+        known: dict[str, Entity | None] = {}
+        for mention in mentions:
+            if mention.entity not in known:
+                known[mention.entity] = self._vectors.find(mention.entity)
+        return {m: entity for m in mentions if (entity := known[m.entity]) is not None}
+
+    def sequences(self, passages: Sequence[Passage], mode: Mode) -> list[Pieces]:
+        """Cut passages into wordpieces and entities, and refuse those that the encoder cannot take."""
+        found = self.find({mention for passage in passages for mention in passage.mentions}) if mode != "bert" else {}
+        cut = self.sequencer([(p, [m for m in p.mentions if m in found]) for p in passages], mode)
+        for pieces in cut:
+            if not pieces.passage.text.strip():
+                raise EbertError("the text is empty")
+            if len(pieces) > self._encoder.longest:
+                raise EbertError(
+                    f"the text has {len(pieces):,} wordpieces; {self._encoder.name} takes {self._encoder.longest:,}: "
+                    f"shorten or split it ({pieces.passage.text[:60]!r}...)"
+                )
+        return cut
+
+    def missing(self, passages: Iterable[Passage]) -> list[str]:
+        """Give the titles in passages that have no vector, each once."""
+        mentions = {m: None for passage in passages for m in passage.mentions}
+        found = self.find(mentions)
+        return list(dict.fromkeys(m.entity for m in mentions if m not in found))
+
+    def carried(self, entities: Sequence[Entity]) -> Tensor:
+        """Give the carried vectors of entities, shape (entities, width)."""
+        if self._vectors is None or self._alignment is None:
+            raise EbertError("this model has no entity vectors; make one with EBert.fit or 'ebert align'")
+        carried = self._alignment.carry(self._vectors.take(entities))
+        return torch.from_numpy(carried)
+
+    @torch.no_grad()
+    def tensors(self, batch: Sequence[Pieces]) -> dict[str, Tensor]:
+        """Make the inputs of the encoder for a batch, padded to its longest sequence."""
+        device = self._device or self._encoder.device
+        longest = max(map(len, batch))
+        ids = torch.full((len(batch), longest), self._filler)  # (batch, pieces)
+        mask = torch.zeros((len(batch), longest), dtype=torch.long)
+        places: list[tuple[int, int]] = []
+        mentions: list[Mention] = []
+        for row, pieces in enumerate(batch):
+            ids[row, : len(pieces)] = torch.tensor(pieces.ids)
+            mask[row, : len(pieces)] = 1
+            places += [(row, place) for place in pieces.entities]
+            mentions += pieces.entities.values()
+        ids[ids == self.sequencer.placeholder] = self._filler
+        embeds = self._embedding(ids.to(device))  # (batch, pieces, width)
+        if mentions:
+            found = self.find(mentions)
+            vectors = self.carried([found[mention] for mention in mentions])  # (entities, width)
+            rows, columns = zip(*places, strict=True)
+            embeds[list(rows), list(columns)] = vectors.to(embeds)
+        inputs = {"inputs_embeds": embeds, "attention_mask": mask.to(device)}
+        if self._encoder.takes_positions:
+            inputs["position_ids"] = self._positions(mask).to(device)
+        return inputs
+
+    def _positions(self, mask: Tensor) -> Tensor:
+        """Number the pieces as the encoder numbers wordpieces; padding keeps the padding's number."""
+        first = self._encoder.first_position
+        numbers = torch.arange(mask.shape[1]) + first  # (pieces,)
+        return torch.where(mask.bool(), numbers, max(first - 1, 0))

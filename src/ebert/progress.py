@@ -1,15 +1,18 @@
 """Progress of long work: a bar with rate and time left on a terminal, a line now and then on a pipe."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
+
+EVERY = 30.0  # seconds between lines on a pipe
 
 
 class Advance(Protocol):
     """What long work calls when a part of it is done."""
 
-    def __call__(self, amount: int, /) -> None:
+    def __call__(self, amount: int, /) -> object:
         """Say that `amount` more units are done."""
 
 
@@ -18,14 +21,33 @@ def silent(amount: int, /) -> None:
 
 
 @contextmanager
-def progress(what: str, *, total: int | None = None, unit: str = "rows", scale: bool = True) -> Iterator[Advance]:
+def progress(what: str, *, total: int | None = None, unit: str = "rows") -> Iterator[Advance]:
     """Show the progress of `what` on stderr."""
-    from tqdm import tqdm
+    if sys.stderr.isatty():
+        from tqdm import tqdm
 
-    # On a pipe a bar would be one endless line: a fresh line every half minute is enough there.
-    interval = 0.2 if sys.stderr.isatty() else 30.0
-    with tqdm(
-        desc=what, total=total, unit=f" {unit}", unit_scale=scale, mininterval=interval, maxinterval=interval,
-        file=sys.stderr, ascii=not sys.stderr.isatty(), leave=sys.stderr.isatty(), dynamic_ncols=True,
-    ) as bar:  # fmt: skip
-        yield bar.update
+        with tqdm(desc=what, total=total, unit=f" {unit}", unit_scale=True, dynamic_ncols=True, leave=False) as bar:
+            yield bar.update
+    else:
+        yield _Lines(what, total, unit)
+
+
+class _Lines:
+    """Writes a line every half minute; short work writes none."""
+
+    def __init__(self, what: str, total: int | None, unit: str) -> None:
+        self._what, self._total, self._unit = what, total, unit
+        self._start = self._last = time.monotonic()
+        self._done = 0
+
+    def __call__(self, amount: int, /) -> None:
+        self._done += amount
+        now = time.monotonic()
+        if now - self._last < EVERY:
+            return
+        self._last = now
+        rate = self._done / (now - self._start)
+        line = f"{self._what}: {self._done:,} {self._unit}, {rate:,.0f} a second"
+        if self._total:
+            line += f", {self._done / self._total:.0%}, {(self._total - self._done) / rate:,.0f} s left"
+        print(line, file=sys.stderr, flush=True)  # noqa: T201

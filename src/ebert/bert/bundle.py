@@ -1,0 +1,232 @@
+"""Reads a TensorFlow tensor bundle (the `variables/` of a SavedModel) without TensorFlow.
+
+By hand, because TensorFlow would be a 500 MB dependency for what these lines do. A bundle is an index and data files:
+
+- `variables.index` is a LevelDB table. Its 48-byte footer points at an index block, which points at data blocks; a
+  block is a row of entries whose keys leave out what they share with the key before, and ends in a checksum.
+  Key: a variable's name; value: a `BundleEntryProto` (type, shape, where its bytes are). The empty key has the header.
+- `variables.data-00000-of-00001` holds the numbers, memory-mapped here, so that reading one variable touches only it.
+
+The checksums of the index are checked. Those of the variables are not: CRC-32C of 400 MB takes minutes in Python, and
+the archives that our bundles come in have checksums of their own, which unpacking them checks.
+"""
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebert.errors import EbertError
+
+FOOTER = 48
+MAGIC = 0xDB4775248B80FB57
+TRAILER = 5  # after each block: a byte for the compression, four for the checksum
+FLOAT = 1  # DataType.DT_FLOAT
+
+
+class DamagedError(EbertError):
+    """A bundle that is not what it should be. The message names the file."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a variable is and what it looks like."""
+
+    dtype: int
+    shape: tuple[int, ...]
+    shard: int
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """The variables of a bundle: `entries` says what there is, `read` gives one."""
+
+    prefix: Path
+    entries: Mapping[str, Entry]
+    shards: tuple[NDArray[np.uint8], ...]
+
+    @classmethod
+    def open(cls, prefix: Path) -> "Bundle":
+        """Open `<prefix>.index` and its data files."""
+        index = prefix.with_name(f"{prefix.name}.index")
+        if not index.is_file():
+            raise DamagedError(f"{index} is missing")
+        try:
+            count, entries = _read_index(index.read_bytes())
+        except (_FormatError, IndexError, struct.error, UnicodeDecodeError) as error:
+            raise DamagedError(f"{index} is not a readable TensorFlow index: {error}") from None
+        files = [prefix.with_name(f"{prefix.name}.data-{shard:05d}-of-{count:05d}") for shard in range(count)]
+        shards = tuple(_map(file) for file in files)
+        for name, entry in entries.items():
+            if entry.shard >= count or entry.offset + entry.size > len(shards[entry.shard]):
+                raise DamagedError(f"{files[min(entry.shard, count - 1)]} is too short: it should hold {name}")
+        return cls(prefix, entries, shards)
+
+    def read(self, name: str) -> NDArray[np.float32]:
+        """Give a variable as a view of the memory-mapped file; its pages are read when its numbers are."""
+        entry = self.entries[name]
+        if entry.dtype != FLOAT:
+            raise DamagedError(f"{self.prefix}: {name} is of TensorFlow's type {entry.dtype}; only float32 (1) is read")
+        if entry.size != 4 * int(np.prod(entry.shape, dtype=np.int64)):
+            raise DamagedError(f"{self.prefix}: {name} has {entry.size} bytes, which shape {entry.shape} cannot have")
+        data = self.shards[entry.shard][entry.offset : entry.offset + entry.size]
+        return data.view(np.dtype("<f4")).reshape(entry.shape)
+
+
+class _FormatError(Exception):
+    pass
+
+
+def _map(path: Path) -> NDArray[np.uint8]:
+    if not path.is_file():
+        raise DamagedError(f"{path} is missing")
+    if path.stat().st_size == 0:  # which cannot be mapped
+        return np.empty(0, dtype=np.uint8)
+    return np.memmap(path, dtype=np.uint8, mode="r")
+
+
+def _read_index(data: bytes) -> tuple[int, dict[str, Entry]]:
+    """Give the number of data files and the entries."""
+    if len(data) < FOOTER:
+        raise _FormatError(f"it has {len(data)} bytes, fewer than its footer")
+    footer = data[-FOOTER:]
+    (magic,) = struct.unpack("<Q", footer[-8:])
+    if magic != MAGIC:
+        raise _FormatError(f"it ends in {magic:#x} instead of {MAGIC:#x}")
+    _, _, at = _handle(footer, 0)  # the first handle is of the meta index, which TensorFlow leaves empty
+    offset, size, _ = _handle(footer, at)
+    count, entries = 0, {}
+    for _, value in _block(data, offset, size):
+        start, length, _ = _handle(value, 0)
+        for key, proto in _block(data, start, length):
+            if key:
+                entries[key.decode()] = _entry(key.decode(), proto)
+            else:
+                count = _shards(proto)
+    if not count:
+        raise _FormatError("it has no header")
+    return count, entries
+
+
+def _handle(data: bytes, at: int) -> tuple[int, int, int]:
+    """Read where a block is: offset, size, and where the handle itself ends."""
+    offset, at = _varint(data, at)
+    size, at = _varint(data, at)
+    return offset, size, at
+
+
+def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
+    """Read the keys and values of the block at `offset`."""
+    if offset + size + TRAILER > len(data) - FOOTER or size < 4:
+        raise _FormatError(f"the block at {offset} of {size} bytes lies outside the file")
+    content, compression = data[offset : offset + size], data[offset + size]
+    (checksum,) = struct.unpack("<I", data[offset + size + 1 : offset + size + TRAILER])
+    if checksum != masked_crc32c(data[offset : offset + size + 1]):
+        raise _FormatError(f"the checksum of the block at {offset} is wrong")
+    if compression:
+        raise _FormatError(f"the block at {offset} is compressed (type {compression}), which is not supported")
+    # After the entries come the restart points (for binary search, not needed to read everything) and their number.
+    (restarts,) = struct.unpack("<I", content[-4:])
+    at, end, key = 0, size - 4 - 4 * restarts, b""
+    while at < end:
+        shared, at = _varint(content, at)
+        rest, at = _varint(content, at)
+        length, at = _varint(content, at)
+        if shared > len(key) or at + rest + length > end:
+            raise _FormatError(f"an entry of the block at {offset} runs over its end")
+        key = key[:shared] + content[at : at + rest]
+        yield key, content[at + rest : at + rest + length]
+        at += rest + length
+
+
+def _entry(name: str, proto: bytes) -> Entry:
+    """Parse a BundleEntryProto: dtype 1, shape 2, shard_id 3, offset 4, size 5, crc32c 6, slices 7."""
+    numbers, shape = dict.fromkeys((1, 3, 4, 5), 0), []
+    for field, value in _fields(proto):
+        if field == 2 and isinstance(value, bytes):
+            shape = [_dimension(part) for number, part in _fields(value) if number == 2]
+        elif field == 7:
+            raise _FormatError(f"{name} is stored in slices, which is not supported")
+        elif isinstance(value, int):
+            numbers[field] = value
+    return Entry(dtype=numbers[1], shape=tuple(shape), shard=numbers[3], offset=numbers[4], size=numbers[5])
+
+
+def _dimension(proto: int | bytes) -> int:
+    """Parse a TensorShapeProto.Dim: size 1."""
+    sizes = [value for field, value in _fields(proto if isinstance(proto, bytes) else b"") if field == 1]
+    return sizes[0] if sizes and isinstance(sizes[0], int) else 0
+
+
+def _shards(proto: bytes) -> int:
+    """Parse a BundleHeaderProto: num_shards 1, endianness 2 (0 is little), version 3."""
+    header = dict(_fields(proto))
+    if header.get(2):
+        raise _FormatError("its numbers are big-endian, which is not supported")
+    count = header.get(1)
+    if not isinstance(count, int) or not 0 < count < 100_000:
+        raise _FormatError(f"its header has {count!r} data files")
+    return count
+
+
+def _fields(proto: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Read the fields of a protocol buffer: numbers as int, strings and nested messages as bytes."""
+    at = 0
+    while at < len(proto):
+        tag, at = _varint(proto, at)
+        kind = tag & 7
+        if kind == 0:
+            value, at = _varint(proto, at)
+            yield tag >> 3, value
+            continue
+        if kind == 2:
+            length, at = _varint(proto, at)
+        elif kind in (1, 5):
+            length = 8 if kind == 1 else 4
+        else:
+            raise _FormatError(f"a field of unknown kind {kind}")
+        if at + length > len(proto):
+            raise _FormatError("a field runs over the end of its message")
+        part = proto[at : at + length]
+        yield tag >> 3, part if kind == 2 else int.from_bytes(part, "little")
+        at += length
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Read a number stored seven bits a byte, lowest first, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, at
+        if shift > 63:
+            raise _FormatError("a number that does not end")
+
+
+def _crc_table() -> tuple[int, ...]:
+    table = []
+    for value in range(256):
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+        table.append(value)
+    return tuple(table)
+
+
+_CRC = _crc_table()
+
+
+def masked_crc32c(data: bytes) -> int:
+    """Compute the checksum that LevelDB keeps: CRC-32C, rotated and shifted."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = crc >> 8 ^ _CRC[(crc ^ byte) & 0xFF]
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF

@@ -1,0 +1,93 @@
+"""Fetches an encoder from the Hugging Face hub, its files as they are."""
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ebert.bert.cache import Origin
+from ebert.bert.say import say
+from ebert.errors import EbertError
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import ModelInfo
+
+SECONDS = 5.0  # to wait for the hub's first answer: it answers in one, and without a network Maven should have its turn
+
+# What loading needs, in the repository's top folder; a model's repository may also hold weights for other frameworks,
+# training logs and copies of all of it in folders.
+FILES = (
+    "config.json", "vocab.txt", "vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json",
+    "special_tokens_map.json", "added_tokens.json", "bpe.codes", "LICENSE", "LICENSE.txt",
+)  # fmt: skip
+
+
+def fetch_hub(name: str, into: Path, work: Path) -> Origin:
+    """Fetch the encoder `name` from the hub `into` a folder."""
+    from huggingface_hub import HfApi, snapshot_download
+
+    say(f"asking the Hugging Face hub for {name}")
+    # The hub's client raises the errors of its HTTP library, another one in each of its major versions: all of them
+    # mean that the hub has no answer for us, and the message says which.
+    try:
+        info = HfApi().model_info(name, timeout=SECONDS)
+    except Exception as error:
+        raise EbertError(_brief(error)) from error
+    wanted = choose([file.rfilename for file in info.siblings or []])
+    say(f"fetching {len(wanted)} files of {info.id} from the hub")
+    try:
+        # One revision for all files, even if the repository changes meanwhile.
+        folder = Path(snapshot_download(info.id, revision=info.sha, local_dir=work / "hub", allow_patterns=wanted))
+    except Exception as error:
+        raise EbertError(f"the download broke off ({_brief(error)}); try again") from error
+    for file in wanted:
+        shutil.move(folder / file, into / file)
+    variables, parameters = _count(into)
+    return Origin(
+        source="hub", artifact=f"{info.id}@{info.sha}", licence=_licence(info),
+        variables=variables, parameters=parameters,
+    )  # fmt: skip
+
+
+def choose(files: list[str]) -> list[str]:
+    """Choose the files to fetch: what the tokeniser needs and one kind of weights, safetensors if there are any."""
+    if "config.json" not in files:
+        raise EbertError("the repository has no config.json, so it is not a transformers model")
+    safe = [file for file in files if _is_weights(file, "model", "safetensors")]
+    weights = safe or [file for file in files if _is_weights(file, "pytorch_model", "bin")]
+    if not weights:
+        raise EbertError("the repository has neither model.safetensors nor pytorch_model.bin")
+    # Sentencepiece's models have many names: spiece.model, sentencepiece.bpe.model, tokenizer.model
+    return [file for file in files if file in FILES or (file.endswith(".model") and "/" not in file)] + weights
+
+
+def _is_weights(file: str, stem: str, suffix: str) -> bool:
+    whole = file in (f"{stem}.{suffix}", f"{stem}.{suffix}.index.json")
+    return whole or (file.startswith(f"{stem}-0") and file.endswith(f".{suffix}") and "/" not in file)
+
+
+def _count(folder: Path) -> tuple[int | None, int | None]:
+    """Count tensors and numbers in safetensors; what else there may be only torch can read."""
+    from safetensors import safe_open
+
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        return None, None
+    tensors = parameters = 0
+    for file in files:
+        with safe_open(file, framework="numpy") as weights:
+            for key in weights.keys():  # noqa: SIM118 (it is no dict)
+                size = 1
+                for length in weights.get_slice(key).get_shape():
+                    size *= length
+                tensors, parameters = tensors + 1, parameters + size
+    return tensors, parameters
+
+
+def _licence(info: "ModelInfo") -> str:
+    licence = info.card_data.get("license") if info.card_data else None
+    return str(licence) if licence else "not stated by the repository"
+
+
+def _brief(error: Exception) -> str:
+    """Give the first line of an error and its kind: the hub's messages go on for a paragraph."""
+    return f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"

@@ -1,0 +1,59 @@
+"""Loads an encoder without the reports that transformers prints about it.
+
+transformers warns about every tensor of a checkpoint that the model has no use for. A masked language model uses
+neither the pooler nor the head for the next sentence, which nearly every BERT has: the warning is true and of no use.
+What does matter, a tensor that is missing, is an error here instead of a warning.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ebert.errors import EbertError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers from printing warnings and progress bars in the block; errors still come through."""
+    from transformers.utils import logging as transformers_logging
+
+    logging: Any = transformers_logging  # some of its functions have no types
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def load_masked_lm(folder: Path, **options: Any) -> "PreTrainedModel":
+    """Load the masked language model in `folder`, complete or not at all; `options` go to `from_pretrained`."""
+    from transformers import AutoModelForMaskedLM
+
+    with quiet():
+        model, report = AutoModelForMaskedLM.from_pretrained(
+            str(folder), local_files_only=True, output_loading_info=True, **options
+        )
+    if missing := sorted(report["missing_keys"]):
+        # transformers would go on with random numbers
+        raise EbertError(f"{folder} is no complete masked language model: it lacks {', '.join(missing)}")
+    loaded: PreTrainedModel = model.eval()
+    return loaded
+
+
+def load_tokenizer(folder: Path, **options: Any) -> "PreTrainedTokenizerBase":
+    """Load the tokeniser in `folder`."""
+    from transformers import AutoTokenizer
+
+    with quiet():
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
+            str(folder), local_files_only=True, **options
+        )
+    return tokenizer

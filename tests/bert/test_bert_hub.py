@@ -1,0 +1,158 @@
+"""get_bert from a hub: a server on this machine that answers like it, asked by a process of its own."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from bundle_writer import PIECES
+from hub_server import COMMIT, hub
+
+from ebert.bert.cache import Manifest, verify
+from ebert.bert.hub import choose
+from ebert.bert.loading import load_masked_lm
+from ebert.errors import EbertError
+
+NAME = "someone/small-bert"
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    """A small random BERT with all the other things that repositories hold."""
+    import torch
+    from transformers import BertConfig, BertForPreTraining, BertTokenizer
+
+    folder = tmp_path_factory.mktemp("repository")
+    config = BertConfig(
+        vocab_size=len(PIECES), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+    )
+    model = BertForPreTraining(config)
+    model.save_pretrained(folder)
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    vocabulary = {piece: row for row, piece in enumerate(PIECES)}
+    BertTokenizer(vocab=vocabulary, do_lower_case=False).save_pretrained(folder)
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in PIECES))
+    for other in ("tf_model.h5", "flax_model.msgpack", "README.md", "onnx/model.onnx", "onnx/config.json", "evil.py"):
+        (folder / other).parent.mkdir(exist_ok=True)
+        (folder / other).write_text("not needed")
+    return folder
+
+
+@pytest.fixture
+def get(tmp_path):
+    """Runs get_bert in a process that knows only the given hub and has no mvn."""
+
+    def run(server, name=NAME, **options):
+        environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
+        environment |= {
+            "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path / "hf"),
+            "HF_HUB_OFFLINE": "0", "EBERT_HOME": str(tmp_path / "home"), "PATH": "/nothing",
+        }  # fmt: skip
+        code = f"from ebert.bert import get_bert; print(get_bert({name!r}, **{options!r}))"
+        return subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+        )
+
+    run.folder = tmp_path / "home" / "bert" / NAME.replace("/", "--")
+    return run
+
+
+def test_fetches_what_is_needed_and_keeps_it_as_it_is(repository, get):
+    with hub(NAME, repository) as server:
+        done = get(server)
+        assert done.stdout == f"{get.folder}\n", done.stderr
+        asked = {path.split("/", 5)[-1] for path in server.asked if "/resolve/" in path}
+        count = len(server.asked)
+        again = get(server)
+        assert (again.stdout, again.stderr) == (done.stdout, "")
+        assert len(server.asked) == count  # from the cache
+    assert asked == {"config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json", "model.safetensors"}
+    assert {path.name for path in get.folder.iterdir()} == asked | {"ebert-encoder.json"}
+    for name in asked:
+        assert (get.folder / name).read_bytes() == (repository / name).read_bytes()
+    assert verify(get.folder) == []
+    origin = Manifest.read(get.folder).origin
+    assert (origin.source, origin.artifact, origin.licence) == ("hub", f"{NAME}@{COMMIT}", "mit")
+    assert origin.variables > 20
+    assert origin.parameters > len(PIECES) * 16
+
+
+def test_what_was_fetched_loads_without_a_word(repository, get):
+    with hub(NAME, repository) as server:
+        assert get(server).returncode == 0
+    # In a process of its own, where transformers writes to a stderr that nobody has replaced.
+    code = f"""
+from pathlib import Path
+from ebert.bert.loading import load_masked_lm, load_tokenizer
+folder = Path({str(get.folder)!r})
+print(load_masked_lm(folder).config.hidden_size, load_tokenizer(folder).tokenize("Jean Marais"))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # though the checkpoint has a pooler and a head for the next sentence, which are not used
+    assert (done.stdout, done.stderr) == ("16 ['Jean', 'Mara', '##is']\n", "")
+
+
+def test_weights_without_safetensors(repository, get, tmp_path):
+    shutil.copytree(repository, tmp_path / "old")
+    (tmp_path / "old" / "model.safetensors").unlink()
+    with hub(NAME, tmp_path / "old") as server:
+        assert get(server).returncode == 0
+    assert (get.folder / "pytorch_model.bin").is_file()
+    assert Manifest.read(get.folder).origin.variables is None
+    assert load_masked_lm(get.folder).config.vocab_size == len(PIECES)
+
+
+def test_a_repository_that_is_not_there(repository, get):
+    with hub(NAME, repository) as server:
+        done = get(server, "someone/else")
+    assert done.returncode
+    assert "- hub: RepositoryNotFoundError" in done.stderr
+    assert "- maven: has only" in done.stderr
+
+
+def test_after_the_hub_maven_is_asked(repository, get):
+    with hub(NAME, repository) as server:
+        done = get(server, "bert-base-cased")
+    assert "trying the next source" in done.stderr
+    assert "- maven: needs `mvn`" in done.stderr
+
+
+def test_with_a_source_only_that_is_asked(repository, get):
+    with hub(NAME, repository) as server:
+        done = get(server, "bert-base-cased", source="hub")
+        assert "- hub: RepositoryNotFoundError" in done.stderr
+        assert "maven" not in done.stderr
+        server.asked.clear()
+        get(server, "bert-base-cased", source="maven")
+        assert server.asked == []
+
+
+def test_a_download_that_breaks_off_leaves_nothing(repository, get):
+    with hub(NAME, repository, broken=["model.safetensors"]) as server:
+        done = get(server)
+    assert "the download broke off" in done.stderr
+    assert [path.name for path in get.folder.parent.iterdir()] == [f".{get.folder.name}.lock"]
+
+
+def test_which_files_are_chosen():
+    sharded = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json"]
+    files = ["config.json", "sentencepiece.bpe.model", "pytorch_model.bin", "model.fp16.safetensors", *sharded]
+    assert choose(files) == ["config.json", "sentencepiece.bpe.model", *sharded]
+    with pytest.raises(EbertError, match=r"no config\.json"):
+        choose(["model.safetensors"])
+    with pytest.raises(EbertError, match=r"neither model\.safetensors nor pytorch_model\.bin"):
+        choose(["config.json", "tf_model.h5"])
+
+
+def test_a_model_that_lacks_weights_is_not_loaded(repository, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    folder = shutil.copytree(repository, tmp_path / "partial")
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["cls.predictions.transform.dense.weight"]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    assert json.loads((folder / "config.json").read_text())["model_type"] == "bert"
+    with pytest.raises(EbertError, match=r"it lacks cls\.predictions\.transform\.dense\.weight"):
+        load_masked_lm(folder)

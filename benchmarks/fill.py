@@ -1,4 +1,4 @@
-"""Filling masks through `EBert`, beside a bare transformers forward over the same padded tokens and beside the pipeline.
+"""Filling masks through `EBert`, beside a bare transformers forward over the same padded tokens, and the pipeline.
 
     python benchmarks/fill.py [--questions N] [--rounds N] [--bert NAME]
 
@@ -32,7 +32,7 @@ TEMPLATES = [
     "[[{}]] used to communicate in [MASK] .",
     "[[{}]] is a [MASK] by profession .",
     "It is not widely known , but for the better part of a long working life [[{}]] used to live in [MASK] .",
-    "[[{}]] works in the field of [MASK] and was , as far as we know , never employed by any university of the country .",
+    "[[{}]] works in the field of [MASK] and was , as far as we know , never employed by any university in the land .",
 ]
 
 
@@ -97,7 +97,9 @@ def main() -> None:
     best = race(contestants, options.rounds)
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    print(f"{options.questions} questions, {options.bert}, {cores} cores, {platform.machine()}, torch {torch.__version__}")
+    print(
+        f"{options.questions} questions, {options.bert}, {cores} cores, {platform.machine()}, torch {torch.__version__}"
+    )
     for name, seconds in best.items():
         print(f"  {name:<26} {seconds:7.2f} s  {options.questions / seconds:7.1f} questions/s")
     for mode in MODES:

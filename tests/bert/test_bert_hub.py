@@ -156,3 +156,20 @@ def test_a_model_that_lacks_weights_is_not_loaded(repository, tmp_path):
     assert json.loads((folder / "config.json").read_text())["model_type"] == "bert"
     with pytest.raises(EbertError, match=r"it lacks cls\.predictions\.transform\.dense\.weight"):
         load_masked_lm(folder)
+
+
+def test_an_unreachable_hub_is_replaced_by_its_clients_cache(repository, get, tmp_path):
+    """As when transformers has loaded the model before and the network is gone now."""
+    cache = tmp_path / "hf" / "hub" / f"models--{NAME.replace('/', '--')}"
+    shutil.copytree(repository, cache / "snapshots" / COMMIT)
+    (cache / "refs").mkdir()
+    (cache / "refs" / "main").write_text(COMMIT)
+    with hub(NAME, repository) as server:
+        port = server.server_port
+    server.server_port = port  # closed: nobody listens there any more
+    done = get(server)
+    assert done.stdout == f"{get.folder}\n", done.stderr
+    assert "taking someone/small-bert from its cache" in done.stderr
+    assert verify(get.folder) == []
+    assert Manifest.read(get.folder).origin.artifact == f"{NAME}@{COMMIT}"
+    assert load_masked_lm(get.folder)

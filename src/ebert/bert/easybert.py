@@ -80,7 +80,7 @@ def write_model(bundle: Bundle, config: "BertConfig", into: Path) -> int:
     from safetensors.numpy import save_file
 
     expected = expected_tensors(config)
-    with progress("converting", total=len(bundle.entries), unit="tensors", scale=False) as advance:
+    with progress("converting", total=len(bundle.entries), unit="tensors") as advance:
         tensors = convert(bundle, expected, advance=advance)
     say("writing model.safetensors")
     save_file(tensors, into / "model.safetensors", metadata={"format": "pt"})

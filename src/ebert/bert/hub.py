@@ -31,6 +31,8 @@ def fetch_hub(name: str, into: Path, work: Path) -> Origin:
     try:
         info = HfApi().model_info(name, timeout=SECONDS)
     except Exception as error:
+        if origin := _from_own_cache(name, into):
+            return origin
         raise EbertError(_brief(error)) from error
     wanted = choose([file.rfilename for file in info.siblings or []])
     say(f"fetching {len(wanted)} files of {info.id} from the hub")
@@ -44,6 +46,25 @@ def fetch_hub(name: str, into: Path, work: Path) -> Origin:
     variables, parameters = _count(into)
     return Origin(
         source="hub", artifact=f"{info.id}@{info.sha}", licence=_licence(info),
+        variables=variables, parameters=parameters,
+    )  # fmt: skip
+
+
+def _from_own_cache(name: str, into: Path) -> Origin | None:
+    """Take the encoder from the hub client's own cache, where transformers may have put it before; else give None."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = Path(snapshot_download(name, local_files_only=True))
+        wanted = choose([file.name for file in folder.iterdir()])
+    except Exception:  # not there or not whole: the hub's own error says more
+        return None
+    say(f"the hub cannot be reached; taking {name} from its cache at {folder}")
+    for file in wanted:
+        shutil.copyfile(folder / file, into / file)
+    variables, parameters = _count(into)
+    return Origin(
+        source="hub", artifact=f"{name}@{folder.name}", licence="not stated by the cache",
         variables=variables, parameters=parameters,
     )  # fmt: skip
 

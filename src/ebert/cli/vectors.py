@@ -1,5 +1,6 @@
 """``ebert vectors``: stores of word and entity vectors."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -218,7 +219,7 @@ def _read_vector(path: str) -> "NDArray[Any]":
         if path.endswith(".npy"):
             array: NDArray[Any] = np.load(path, allow_pickle=False)
             return array
-        text = click.get_text_stream("stdin").read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
         return np.asarray([float(number) for number in text.replace(",", " ").strip("[] \n").split()])
     except FileNotFoundError:
         raise EbertError(f"there is no file {path}") from None

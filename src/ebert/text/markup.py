@@ -1,7 +1,7 @@
 r"""The markup of passages: ``[[Title|surface]]`` and ``[[Title]]``.
 
 A bracket after a backslash is an ordinary bracket, so that any text can be written: ``\[\[`` is two brackets and no
-mention. Of several backslashes before a bracket, each pair stands for one backslash. Backslashes elsewhere are ordinary.
+mention. Of several backslashes before a bracket, each pair stands for one. Backslashes elsewhere are ordinary.
 Of three brackets in a row the last two open the mention, so ``[[[Paris]]]`` is Paris in brackets.
 """
 

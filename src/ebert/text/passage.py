@@ -71,7 +71,7 @@ class Passage:
         return Passage(self.text, tuple(m for m in self.mentions if m not in drop))
 
     def replace_text(self, edits: Sequence[tuple[int, int, str]]) -> "Passage":
-        """Give the passage with spans of its text replaced: `(start, end, new text)`, in order, outside the mentions."""
+        """Give the passage with spans of its text, `(start, end, new text)` in order, replaced; mentions stay whole."""
         pieces: list[str] = []
         moved: list[Mention] = []
         done, shift = 0, 0

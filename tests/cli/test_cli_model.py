@@ -1,0 +1,208 @@
+"""``ebert bert``, ``align``, ``fill``, ``export`` and ``doctor``."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from ebert import EBert, Vectors
+
+QUESTION = "the native language of [[Jean Marais]] is [MASK] ."
+
+
+def test_bert_get_prints_the_folder_and_nothing_else(ebert, small_bert):
+    assert ebert("bert", "get", small_bert).out == f"{small_bert}\n"
+    assert ebert("bert", "get", small_bert, "--json").json["folder"] == small_bert
+    missing = ebert("bert", "get", "./no-such-folder")
+    assert (missing.code, missing.out) == (2, "")
+
+
+def test_align_writes_a_model_and_reports(ebert, store, small_bert, tmp_path):
+    arguments = ["align", store, "--bert", small_bert, "--out", tmp_path / "m", "--intercept", "--length", "2"]
+    done = ebert(*arguments, "--json")
+    assert done.code == 0
+    assert done.json["report"]["pairs"] == 14
+    assert done.json["options"]["length"] == 2
+    model = EBert.from_pretrained(tmp_path / "m")
+    assert model.alignment.options.intercept
+    assert model.carried(["Paris"]).norm() == pytest.approx(2, rel=1e-4)
+    again = ebert(*arguments)
+    assert (again.code, "exists" in again.err) == (2, True)
+    people = ebert(*arguments, "--overwrite")
+    assert "R²" in people.out
+
+
+def test_align_refuses_what_cannot_be(ebert, store, small_bert, tmp_path):
+    done = ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m", "--method", "none")
+    assert (done.code, "dimension 8 cannot go unaligned" in done.err) == (2, True)
+    done = ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m", "--weight-power", "0.5")
+    assert (done.code, "how often its words occur" in done.err) == (2, True)
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_model_can_take_its_store_along(ebert, store, small_bert, tmp_path):
+    ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m", "--include-vectors")
+    (tmp_path / "m").rename(tmp_path / "moved")
+    model = EBert.from_pretrained(tmp_path / "moved")
+    assert model.vectors.path == tmp_path / "moved" / "vectors"
+
+
+def test_fill_json_has_the_promised_shape(ebert, model):
+    done = ebert("fill", "--model", model, "--top", 2, "--json", QUESTION, "[[Nobody]] is [MASK] [MASK]")
+    first, second = done.lines
+    assert first["text"] == "the native language of Jean Marais is [MASK] ."
+    assert list(first["modes"]) == ["bert", "concat", "replace"]
+    assert first["missing"] == []
+    assert second["missing"] == ["Nobody"]
+    assert [mask["mask"] for mask in second["modes"]["concat"]] == [0, 1]
+    for mask in first["modes"].values():
+        answers = mask[0]["answers"]
+        assert [set(answer) for answer in answers] == [{"token", "probability"}] * 2
+        assert 1 > answers[0]["probability"] >= answers[1]["probability"] > 0
+    library = EBert.from_pretrained(model).fill(QUESTION, mode="replace", top=2)
+    assert first["modes"]["replace"][0]["answers"][0]["token"] == library.best
+
+
+def test_fill_side_by_side(ebert, model):
+    done = ebert("fill", "--model", model, "--mode", "bert,replace", "--top", 3, QUESTION)
+    header, *rows = done.out.splitlines()[1:5]
+    assert header.split() == ["bert", "replace"]
+    assert all(len(row.split()) == 4 for row in rows)
+
+
+def test_fill_says_what_is_missing(ebert, model):
+    done = ebert("fill", "--model", model, "[[Jean Maris]] spoke [MASK] .")
+    assert "no vector for Jean Maris; nearest titles: Jean Marais" in done.err
+
+
+def test_why_shows_the_answer_without_each_entity(ebert, model):
+    text = "[[Jean Marais]] spoke French in [[Paris]] [[Nowhere]] [MASK] ."
+    done = ebert("fill", "--model", model, "--why", "--mode", "concat", "--json", text)
+    why = done.json["why"]
+    assert [reason["without"] for reason in why] == ["Jean Marais", "Paris"]
+    alone = EBert.from_pretrained(model).fill("Jean Marais spoke French in [[Paris]] Nowhere [MASK] .", mode="concat")
+    assert why[0]["modes"]["concat"][0]["answers"][0]["probability"] == pytest.approx(alone.answers[0].probability)
+    assert "without Paris:" in ebert("fill", "--model", model, "--why", text).out
+
+
+def test_fill_from_standard_input(ebert, small_bert, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{QUESTION}\n\nParis is [MASK] .\n"))
+    done = ebert("fill", "--bert", small_bert, "--json")
+    assert [line["text"] for line in done.lines] == [
+        "the native language of Jean Marais is [MASK] .",
+        "Paris is [MASK] .",
+    ]
+    assert list(done.lines[0]["modes"]) == ["bert"]
+    assert done.lines[0]["missing"] == ["Jean Marais"]
+
+
+def test_fill_with_candidates(ebert, small_bert, tmp_path):
+    (tmp_path / "words.txt").write_text("French\nItalian\n")
+    done = ebert("fill", "--bert", small_bert, "--candidates", tmp_path / "words.txt", "--json", "a [MASK]")
+    answers = done.json["modes"]["bert"][0]["answers"]
+    assert {answer["token"] for answer in answers} == {"French", "Italian"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "MODEL", "--bert", "x", "[MASK]"], "not both"),
+        (["--bert", "BERT", "--mode", "concat", "[MASK]"], "needs entity vectors"),
+        (["--bert", "BERT", "--mode", "magic", "[MASK]"], "unknown mode 'magic'"),
+        (["--bert", "BERT", "--vectors", "x", "[MASK]"], "--vectors goes with --model"),
+        (["--bert", "BERT", "--why", "[MASK]"], "--why"),
+        (["--bert", "BERT", "no mask here"], "no mask"),
+        (["--bert", "BERT", ""], "empty"),
+        (["--bert", "BERT", "[MASK] [[Paris"], "never closes"),
+        (["--bert", "BERT", "[MASK]" + " a" * 99], "102 wordpieces; .* takes 64"),
+        (["--bert", "BERT", "--candidates", "nowhere.txt", "[MASK]"], "no file nowhere.txt"),
+        (["--model", "nowhere", "[MASK]"], "there is no model at .*nowhere"),
+    ],
+)
+def test_fill_refuses(ebert, model, small_bert, arguments, message):
+    import re
+
+    places = {"MODEL": model, "BERT": small_bert}
+    done = ebert("fill", *(places.get(argument, argument) for argument in arguments))
+    assert (done.code, done.out) == (2, "")
+    assert re.search(message, done.err), done.err
+
+
+def test_fill_with_a_moved_store(ebert, store, small_bert, tmp_path):
+    ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m")
+    moved = Path(store).rename(tmp_path / "elsewhere")
+    lost = ebert("fill", "--model", tmp_path / "m", QUESTION)
+    assert (lost.code, "say where it is now" in lost.err) == (2, True)
+    assert ebert("fill", "--model", tmp_path / "m", "--vectors", moved, QUESTION).code == 0
+
+
+def test_entities_added_later_are_known_to_the_model(ebert, store, small_bert, tmp_path):
+    ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m")
+    Vectors.open(store).add("Zorblax", [1.0] * 8)
+    done = ebert("fill", "--model", tmp_path / "m", "--json", "[[Zorblax]] is [MASK] .")
+    assert done.json["missing"] == []
+
+
+def test_export(ebert, model, tmp_path):
+    (tmp_path / "titles.txt").write_text("jean_marais\nParis\n")
+    bad = ebert("export", model, "--entities", tmp_path / "titles.txt", "--out", tmp_path / "plain")
+    assert (bad.code, "nearest titles: 'Jean Marais'" in bad.err) == (2, True)
+    (tmp_path / "titles.txt").write_text("jean_Marais\nParis\n\n")
+    done = ebert("export", model, "--entities", tmp_path / "titles.txt", "--out", tmp_path / "plain", "--json")
+    assert done.json["tokens"] == {"Jean Marais": "[[Jean Marais]]", "Paris": "[[Paris]]"}
+    assert json.loads((tmp_path / "plain" / "entities.json").read_text()) == done.json["tokens"]
+    again = ebert("export", model, "--entities", tmp_path / "titles.txt", "--out", tmp_path / "plain")
+    assert (again.code, "exists" in again.err) == (2, True)
+    empty = ebert("export", model, "--entities", "/dev/null", "--out", tmp_path / "other")
+    assert (empty.code, "no titles" in empty.err) == (2, True)
+
+
+def test_doctor_finds_nothing_wrong(ebert, store, model, small_bert):
+    done = ebert("doctor", store, model, small_bert, "--json")
+    assert done.code == 0
+    assert {check["state"] for check in done.json} == {"good"}
+    assert ebert("doctor", store).out.startswith("good")
+
+
+def test_doctor_looks_at_the_installation(ebert, tmp_path, monkeypatch):
+    monkeypatch.setenv("EBERT_HOME", str(tmp_path))
+    done = ebert("doctor", "--json")
+    assert done.code == 0
+    seen = {check["what"]: check for check in done.json}
+    assert {"python", "torch", "transformers", "sqlite", "mvn", "cache"} <= seen.keys()
+    assert str(tmp_path) in seen["cache"]["detail"]
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("EBERT_HOME", str(tmp_path / "file" / "inside"))
+    broken = ebert("doctor")
+    assert (broken.code, "set EBERT_HOME" in broken.out) == (1, True)
+
+
+def test_doctor_finds_what_is_wrong(ebert, store, model, small_bert, tmp_path):
+    assert "there is no store at" in ebert("doctor", tmp_path / "nothing").out
+    (tmp_path / "empty").mkdir()
+    assert ebert("doctor", tmp_path / "empty").code == 2
+    entities = Path(store) / "entities.safetensors"
+    entities.write_bytes(entities.read_bytes()[:-5])
+    done = ebert("doctor", store)
+    assert (done.code, "truncated" in done.out) == (2, True)
+    other = tmp_path / "other-store"
+    Vectors.from_arrays(words=["the"], word_vectors=[[1.0] * 8], path=other)
+    info = Path(model) / "ebert.json"
+    value = json.loads(info.read_text())
+    value["vectors"]["name"] = str(other)
+    broken = tmp_path / "broken-model"
+    broken.mkdir()
+    (broken / "alignment.safetensors").write_bytes((Path(model) / "alignment.safetensors").read_bytes())
+    (broken / "ebert.json").write_text(json.dumps(value))
+    done = ebert("doctor", broken)
+    assert (done.code, "fitted on other words" in done.out) == (2, True)
+
+
+@pytest.mark.real
+def test_the_first_column_of_the_paper_from_the_shell(ebert):
+    names = ["Jean Marais", "Daniel Ceccaldi", "Orane Demazis", "Sylvia Lopez", "Annick Alane"]
+    texts = [f"The native language of {name} is [MASK] ." for name in names]
+    done = ebert("fill", "--mode", "bert", "--top", 1, "--json", *texts)
+    best = [line["modes"]["bert"][0]["answers"][0]["token"] for line in done.lines]
+    assert best == ["French", "Italian", "Albanian", "Spanish", "English"]

@@ -1,0 +1,105 @@
+"""``ebert vectors``."""
+
+import io
+
+import numpy as np
+import pytest
+
+from ebert import Vectors
+
+TEXT = "king 1 0 0\nqueen 0.9 0.1 0\nENTITY/Jean_Marais 0 1 0\nENTITY/Paris 0 0.9 0.1\n"
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text(TEXT)
+    return path
+
+
+def test_import_and_info(ebert, text, tmp_path):
+    done = ebert("vectors", "import", text, "--out", tmp_path / "new", "--licence", "CC0", "--json")
+    assert done.code == 0
+    assert (done.json["words"], done.json["entities"], done.json["dimension"]) == (2, 2, 3)
+    info = ebert("vectors", "info", tmp_path / "new")
+    assert "CC0" in info.out
+    assert "words" in info.out
+    assert ebert("vectors", "info", tmp_path / "new", "--json").json == done.json
+
+
+def test_import_does_not_overwrite_unasked(ebert, text, store):
+    done = ebert("vectors", "import", text, "--out", store)
+    assert (done.code, done.out) == (2, "")
+    assert "exists" in done.err
+    assert Vectors.open(store).info.entities == 3
+    assert ebert("vectors", "import", text, "--out", store, "--overwrite").code == 0
+    assert Vectors.open(store).info.entities == 2
+
+
+def test_a_bad_line_is_named_and_the_old_store_survives(ebert, text, store):
+    text.write_text(TEXT + "short 1 2\n")
+    done = ebert("vectors", "import", text, "--out", store, "--overwrite")
+    assert done.code == 2
+    assert "line 5" in done.err
+    assert Vectors.open(store).info.entities == 3
+
+
+def test_find(ebert, store):
+    done = ebert("vectors", "find", store, "jean_Marais", "Q168359", "--json")
+    assert done.code == 0
+    assert [line["title"] for line in done.lines] == ["Jean Marais", "Jean Marais"]
+    assert done.lines[0]["wikidata"] == "Q168359"
+    missed = ebert("vectors", "find", store, "Jean Maris")
+    assert missed.code == 2
+    assert "Jean Marais" in missed.out
+
+
+def test_nearest(ebert, store):
+    found = ebert("vectors", "nearest", store, "Paris", "--kind", "both", "--top", 4, "--json").json
+    assert len(found) == 4
+    expected = Vectors.open(store).nearest("Paris", kind="both", top=4)
+    assert [n["name"] for n in found] == [n.name for n in expected]
+    words = ebert("vectors", "nearest", store, "Paris", "--word", "--kind", "words", "--top", 2)
+    assert len(words.out.splitlines()) == 2
+    unknown = ebert("vectors", "nearest", store, "Pariss")
+    assert unknown.code == 2
+    assert "nearest titles: 'Paris'" in unknown.err
+
+
+def test_add(ebert, store, tmp_path, monkeypatch):
+    np.save(tmp_path / "v.npy", np.arange(8.0))
+    done = ebert("vectors", "add", store, "Zorblax_Inc.", "--vector", tmp_path / "v.npy", "--alias", "ZI", "--json")
+    assert done.json == {"title": "Zorblax Inc.", "entities": 4}
+    np.testing.assert_array_equal(Vectors.open(store).entity("ZI"), np.arange(8))
+    again = ebert("vectors", "add", store, "Zorblax Inc.", "--vector", tmp_path / "v.npy")
+    assert (again.code, "--replace" in again.err) == (2, True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("[1, 1, 1, 1, 1, 1, 1, 1]\n"))
+    assert ebert("vectors", "add", store, "Zorblax Inc.", "--vector", "-", "--replace", "--wikidata", "Q7").code == 0
+    np.testing.assert_array_equal(Vectors.open(store).entity("Q7"), np.ones(8))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("1 2 3", "dimension 8"), ("a b", "not a vector"), ("1 2 3 4 5 6 7 nan", "not a number")]
+)
+def test_add_what_is_no_vector(ebert, store, tmp_path, content, message):
+    (tmp_path / "v.txt").write_text(content)
+    done = ebert("vectors", "add", store, "X", "--vector", tmp_path / "v.txt")
+    assert done.code == 2
+    assert message in done.err
+    assert "X" not in Vectors.open(store)
+
+
+def test_add_with_a_bad_wikidata_id(ebert, store, tmp_path):
+    np.save(tmp_path / "v.npy", np.arange(8.0))
+    done = ebert("vectors", "add", store, "X", "--vector", tmp_path / "v.npy", "--wikidata", "42")
+    assert (done.code, "not a Wikidata id" in done.err) == (2, True)
+
+
+def test_export_and_import_again(ebert, store, tmp_path):
+    done = ebert("vectors", "export", store, tmp_path / "out.txt", "--json")
+    assert done.json["lines"] == 17
+    assert ebert("vectors", "export", store, tmp_path / "out.txt").code == 2
+    assert ebert("vectors", "import", tmp_path / "out.txt", "--out", tmp_path / "again").code == 0
+    one, other = Vectors.open(store), Vectors.open(tmp_path / "again")
+    np.testing.assert_allclose(other.entity("Jean Marais"), one.entity("Jean Marais"), rtol=1e-5)
+    np.testing.assert_allclose(other.word("Paris"), one.word("Paris"), rtol=1e-5)

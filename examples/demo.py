@@ -80,9 +80,8 @@ def main() -> None:
         model = ebert.EBert.fit("bert-base-cased", vectors, options=ebert.AlignmentOptions(length=1.4))
         assert model.alignment is not None
         report = model.alignment.report
-        print(
-            f"{report.pairs:,} words are wordpieces; R² {report.r2:.2f}; held-out words found again: {report.top1:.0f} %"
-        )
+        found = "-" if report.top1 is None else f"{report.top1:.0f} %"
+        print(f"{report.pairs:,} words are wordpieces; R² {report.r2:.2f}; held-out words found again: {found}")
         heading("4. Questions (ebert fill): plain BERT, E-BERT-concat, E-BERT-replace")
         ask(model)
         heading("5. Nearest neighbours (ebert vectors nearest)")

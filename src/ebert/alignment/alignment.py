@@ -165,6 +165,11 @@ def _solve(x: Matrix, y: Matrix, weights: Matrix, options: AlignmentOptions) -> 
     return weight, middle_y - weight @ middle_x
 
 
+def _unit(rows: Matrix) -> NDArray[np.float32]:
+    """Scale rows to length 1; float32 is enough to tell which is nearest."""
+    return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)).astype(np.float32)
+
+
 def _r2(carried: Matrix, y: Matrix) -> float:
     return float(1 - ((carried - y) ** 2).sum() / max(((y - y.mean(axis=0)) ** 2).sum(), 1e-30))
 
@@ -180,10 +185,7 @@ def _held_out(
     out, rest = order[:size], order[size:]
     weight, bias = _solve(x[rest], y[rest], weights[rest], options)
     carried = x[out] @ weight.T + bias  # (held out, target)
-    unit = table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-30)
-    scores = (
-        carried / np.maximum(np.linalg.norm(carried, axis=1, keepdims=True), 1e-30)
-    ) @ unit.T  # (held out, pieces)
+    scores = _unit(carried) @ _unit(table).T  # (held out, pieces)
     ranks = (scores > scores[np.arange(size), rows[out]][:, None]).sum(axis=1)  # how many pieces are nearer
     return {
         "held_out_pairs": size,

@@ -9,7 +9,9 @@ from ebert.alignment import Alignment, AlignmentOptions
 pytestmark = pytest.mark.real
 
 TITLES = ["Jean Marais", "World War II", "Battleground (film)", "Tony Adams (footballer)", "1998 FIFA World Cup"]
-SENTENCE = "Taylor was later part of the ensemble cast in MGM 's classic World War II drama `` Battleground '' ( 1949 ) ."
+SENTENCE = (
+    "Taylor was later part of the ensemble cast in MGM 's classic World War II drama `` Battleground '' ( 1949 ) ."
+)
 # BERT's own tokenizer parts quotes and 's: ' s and ` `
 HEAD = "[CLS] Taylor was later part of the ensemble cast in MGM ' s classic"
 

@@ -10,7 +10,9 @@ from ebert.alignment import Alignment, AlignmentOptions
 pytestmark = pytest.mark.real
 
 WORDS = ["Paris", "language", "king"]
-LONG = "[[Paris]] is far away from here , and nobody who lives there has ever heard of the [[king]] of [MASK] , I think ."
+LONG = (
+    "[[Paris]] is far away from here , and nobody who lives there has ever heard of the [[king]] of [MASK] , I think ."
+)
 
 
 @pytest.fixture(scope="module")

@@ -59,9 +59,7 @@ def import_(
     from ebert.progress import progress
     from ebert.vectors.transfer import import_vectors
 
-    plain = [Path(path) for path in source if not path.endswith((".gz", ".bz2"))]
-    known = len(plain) == len(source) and all(path.is_file() for path in plain)
-    total = sum(path.stat().st_size for path in plain) if known else None
+    total = sum(Path(path).stat().st_size for path in source if Path(path).is_file())
     with progress("import", total=total, unit="B") as advance:
         store = import_vectors(
             source, out, format=format_, kind=kind, names=names, dtype=dtype, licence=licence, overwrite=overwrite,
@@ -179,10 +177,14 @@ def add(
 @group.command("export")
 @click.argument("store")
 @click.argument("file")
-@click.option("--decimals", type=click.IntRange(1, 9), default=6, show_default=True, help="Significant digits.")
+@click.option(
+    "--decimals",
+    type=click.IntRange(1, 9),
+    help="Significant digits.  [default: as many as give the same numbers again]",
+)
 @overwrite_option
 @json_option
-def export(store: str, file: str, decimals: int, overwrite: bool, as_json: bool) -> None:
+def export(store: str, file: str, decimals: int | None, overwrite: bool, as_json: bool) -> None:
     """Write a store in Wikipedia2Vec's text format.
 
     \b

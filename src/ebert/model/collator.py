@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ebert.errors import EbertError
 from ebert.model.injection import Injector
-from ebert.model.sequence import Mode
+from ebert.model.sequence import Mode, check
 from ebert.text import Passage
 
 Example = str | Passage | Mapping[str, Any]
@@ -25,6 +26,7 @@ class EntityCollator:
 
     def __init__(self, injector: Injector, mode: Mode) -> None:
         """Use `EBert.collator` instead."""
+        check(mode)
         # Data loaders work on the CPU, often in processes of their own: the model's device stays out of it.
         self._injector = injector.on_cpu()
         self.mode: Mode = mode
@@ -32,9 +34,16 @@ class EntityCollator:
     def __call__(self, examples: Sequence[Example]) -> dict[str, Tensor]:
         """Collate a batch."""
         rows = [example if isinstance(example, Mapping) else {"passage": example} for example in examples]
+        for row in rows:
+            if "passage" not in row:
+                raise EbertError(f"an example has no 'passage', only {', '.join(map(repr, row))}")
         passages = [Passage.of(row["passage"]) for row in rows]
         batch = self._injector.tensors(self._injector.sequences(passages, self.mode))
         for name in rows[0]:
             if name != "passage":
-                batch["labels" if name == "label" else name] = torch.tensor([row[name] for row in rows])
+                batch["labels" if name == "label" else name] = _stack([row[name] for row in rows])
         return batch
+
+
+def _stack(values: list[Any]) -> Tensor:
+    return torch.stack(values) if isinstance(values[0], Tensor) else torch.tensor(values)

@@ -12,15 +12,16 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ebert import files
 from ebert.alignment import Alignment, AlignmentOptions
+from ebert.bert.loading import quiet
 from ebert.errors import EbertError
 from ebert.model import folder as layout
 from ebert.model.batching import BUDGET, in_order, windows
 from ebert.model.collator import EntityCollator
-from ebert.model.encoder import Encoder
+from ebert.model.encoder import Encoder, fingerprint
 from ebert.model.encoding import Encoding
 from ebert.model.filling import Filled, Filler
 from ebert.model.injection import Injector
-from ebert.model.sequence import Mode, Pieces
+from ebert.model.sequence import Mode, Pieces, check
 from ebert.model.vocabulary import Vocabulary
 from ebert.text import Passage
 from ebert.vectors import Entity, Vectors
@@ -72,7 +73,7 @@ class EBert(
     @classmethod
     def fit(
         cls,
-        bert: str | Encoder,
+        bert: str | Path | Encoder,
         vectors: Vectors | str | Path,
         *,
         options: AlignmentOptions | None = None,
@@ -80,14 +81,16 @@ class EBert(
         dtype: torch.dtype | None = None,
     ) -> "EBert":
         """Fit W between a store and an encoder, given by hub name, Maven artifact's name or local folder."""
-        encoder = Encoder.load(bert, device=device, dtype=dtype) if isinstance(bert, str) else bert
+        encoder = bert if isinstance(bert, Encoder) else Encoder.load(bert, device=device, dtype=dtype)
         store = vectors if isinstance(vectors, Vectors) else Vectors.open(vectors)
         words = Vocabulary(encoder.tokenizer).words_in(store.find_word)
         table = encoder.embedding.weight.detach().double().cpu().numpy()
         return cls(encoder, store, Alignment.fit(store, words, table, options))
 
     @classmethod
-    def plain(cls, bert: str, *, device: str | torch.device | None = None, dtype: torch.dtype | None = None) -> "EBert":
+    def plain(
+        cls, bert: str | Path, *, device: str | torch.device | None = None, dtype: torch.dtype | None = None
+    ) -> "EBert":
         """Take an encoder without entity vectors: only the mode `bert` makes a difference."""
         return cls(Encoder.load(bert, device=device, dtype=dtype))
 
@@ -197,9 +200,13 @@ class EBert(
         return next(results) if isinstance(passages, str | Passage) else results
 
     def _run(self, passages: Text | Iterable[Text], mode: Mode, budget: int, run: Any) -> Iterator[Any]:
+        check(mode)  # now, not when the first result is asked for
         many = [passages] if isinstance(passages, str | Passage) else passages
-        for window in windows(Passage.of(passage) for passage in many):
-            yield from in_order(self._injector.sequences(window, mode), budget, run)
+        return (
+            result
+            for window in windows(Passage.of(passage) for passage in many)
+            for result in in_order(self._injector.sequences(window, mode), budget, run)
+        )
 
     def collator(self, *, mode: Mode = "concat") -> EntityCollator:
         """Give the collator for one's own fine-tuning of this encoder, or of any model with its wordpiece vectors."""
@@ -259,14 +266,16 @@ class EBert(
             if (save_directory / store).absolute() != self.vectors.path:
                 self.vectors.save(save_directory / store, overwrite=True)
         encoder = str(Path(self.name).absolute()) if Path(self.name).is_dir() else self.name
+        mark = self._encoder.fingerprint
         if include_encoder:
             encoder = layout.ENCODER
-            with files.replacing_folder(save_directory / encoder, overwrite=True) as folder:
+            mark = fingerprint(self.encoder, self.tokenizer)  # as it is now, perhaps in another dtype
+            with files.replacing_folder(save_directory / encoder, overwrite=True) as folder, quiet():
                 self.encoder.save_pretrained(folder)
                 self.tokenizer.save_pretrained(folder)
         self.alignment.save(save_directory / layout.ALIGNMENT)
         layout.ModelInfo(
-            encoder=layout.Part(encoder, self._encoder.fingerprint),
+            encoder=layout.Part(encoder, mark),
             vectors=layout.Part(store, self.vectors.fingerprint),
             alignment_sha256=files.sha256(save_directory / layout.ALIGNMENT),
         ).write(save_directory)
@@ -277,7 +286,7 @@ class EBert(
         pretrained_model_name_or_path: str | Path,
         *,
         vectors: Vectors | str | Path | None = None,
-        encoder: str | None = None,
+        encoder: str | Path | None = None,
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
         **hub: Any,

@@ -5,6 +5,7 @@ import inspect
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,6 +15,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from ebert.bert import get_bert
 from ebert.bert.loading import load_masked_lm, load_tokenizer
 from ebert.errors import EbertError
+
+_HOOKS = threading.Lock()  # torch numbers hooks without one: two threads at once could get the same number
 
 VERY_LONG = 1 << 20  # tokenizers without a limit say 10^30
 
@@ -27,16 +30,19 @@ class Encoder:
         parameters = inspect.signature(module.forward).parameters
         if "inputs_embeds" not in parameters:
             raise EbertError(f"{type(module).__name__} takes no inputs_embeds, so entity vectors cannot be fed to it")
+        if module.config.is_encoder_decoder:
+            raise EbertError(f"{type(module).__name__} is an encoder and a decoder; only encoders fill masks here")
         self.takes_positions = "position_ids" in parameters
         self.first_position = _first_position(module)
         self.longest = _longest(module, tokenizer, self.first_position)
-        self.fingerprint = _fingerprint(module, tokenizer)
+        self.fingerprint = fingerprint(module, tokenizer)
 
     @classmethod
     def load(
-        cls, name: str, *, device: str | torch.device | None = None, dtype: torch.dtype | None = None
+        cls, name: str | Path, *, device: str | torch.device | None = None, dtype: torch.dtype | None = None
     ) -> "Encoder":
         """Load a hub name, a Maven artifact's name or a local folder."""
+        name = str(name)
         folder = get_bert(name)
         try:
             module, tokenizer = load_masked_lm(folder), load_tokenizer(folder)
@@ -109,11 +115,13 @@ def _only(body: nn.Module, places: tuple[Tensor, Tensor]) -> Iterator[None]:
         output["last_hidden_state"] = chosen
         return output
 
-    hook = body.register_forward_hook(select)
+    with _HOOKS:
+        hook = body.register_forward_hook(select)
     try:
         yield
     finally:
-        hook.remove()
+        with _HOOKS:
+            hook.remove()
 
 
 def _first_position(module: nn.Module) -> int:
@@ -129,7 +137,7 @@ def _longest(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, first_
     return int(min(tokenizer.model_max_length, positions - first_position, VERY_LONG))
 
 
-def _fingerprint(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+def fingerprint(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
     """Hash what an alignment depends on: the wordpieces and their vectors."""
     digest = hashlib.sha256()
     for piece, number in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1]):

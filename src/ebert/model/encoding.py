@@ -1,6 +1,7 @@
 """Hidden states, mapped back to the words of a passage."""
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -81,7 +82,28 @@ class Encoding:
         text = self.passage.text
         masks = sorted(self.pieces.spans[place] for place in self.pieces.masks)
         covered = [span for span in self.pieces.spans if span[0] < span[1]]
-        for match in sorted([*masks, *(m.span() for m in _WORD.finditer(text))]):
+        for match in sorted([*masks, *_words(text)]):
             inside = any(start <= match[0] < end and match != (start, end) for start, end in masks)
             if not inside and any(start < match[1] and end > match[0] for start, end in covered):
                 yield Word(*match, text[match[0] : match[1]])
+
+
+def _words(text: str) -> list[tuple[int, int]]:
+    """Cut text into words and punctuation marks.
+
+    Accents and vowel signs that are characters of their own are no letters to Python; here they belong to their word.
+    """
+    spans: list[tuple[int, int]] = []
+    for match in _WORD.finditer(text):
+        start, end = match.span()
+        if spans and spans[-1][1] == start:
+            first, before = text[spans[-1][0]], text[start - 1]
+            if _is_mark(text[start]) or (_is_mark(before) and first.isalnum() and text[start].isalnum()):
+                spans[-1] = (spans[-1][0], end)
+                continue
+        spans.append((start, end))
+    return spans
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character).startswith("M")

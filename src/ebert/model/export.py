@@ -6,7 +6,8 @@ it is E-BERT-replace. Nothing of `ebert` is needed to use the result.
 
 Input and output vectors of most encoders are one matrix, so every entity also becomes a possible answer. Its output
 bias decides how likely: by default it is so low that no entity is ever answered and the probabilities of the wordpieces
-are exactly those of `ebert`; with `predict_entities` it is the mean bias of the wordpieces.
+are exactly those of `ebert`; with `predict_entities` it is the mean bias of the wordpieces. Some encoders have rows
+that no token owns; as in `ebert`, these are never answered either.
 """
 
 import copy
@@ -20,6 +21,7 @@ from tokenizers import AddedToken
 from torch import nn
 
 from ebert import files
+from ebert.bert.loading import quiet
 from ebert.errors import EbertError
 from ebert.model.ebert import EBert
 from ebert.vectors import Entity
@@ -40,18 +42,20 @@ def export(
     chosen = _find(model, entities)
     tokens = {entity.title: f"[[{entity.title}]]" for entity in chosen}
     tokenizer = copy.deepcopy(model.tokenizer)
-    first = len(tokenizer)
+    known = model.vocabulary.size
     added = tokenizer.add_tokens([AddedToken(token, normalized=False, lstrip=True) for token in tokens.values()])
     if added != len(tokens):
         raise EbertError(f"{len(tokens) - added} of the entities' tokens are in the tokenizer already")
+    vocabulary = tokenizer.get_vocab()
+    ids = [vocabulary[token] for token in tokens.values()]
     encoder: Any = copy.deepcopy(model.encoder)
     encoder.to("cpu")
     with torch.no_grad():
-        _grow(encoder, first + added)
-        rows = model.carried(chosen)  # (entities, width)
-        _set_rows(encoder, slice(first, first + added), rows, predict_entities=predict_entities)
+        _grow(encoder, max(ids) + 1)
+        _set_rows(encoder, ids, model.carried(chosen))
+        _set_biases(encoder, ids, known, predict_entities=predict_entities)
     encoder.tie_weights()
-    with files.replacing_folder(Path(out), overwrite=overwrite) as folder:
+    with files.replacing_folder(Path(out), overwrite=overwrite) as folder, quiet():
         encoder.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         (folder / LIST).write_text(json.dumps(tokens, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -61,7 +65,7 @@ def export(
 def read_titles(path: str | Path) -> list[str]:
     """Read a file of titles, one a line."""
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError:
         raise EbertError(f"there is no file {path}; it should have one title a line") from None
     except UnicodeDecodeError as error:
@@ -88,23 +92,45 @@ def _find(model: EBert, names: Iterable[str]) -> list[Entity]:
 
 def _grow(encoder: Any, size: int) -> None:
     """Make room for the tokens, unless the encoder's vocabulary is padded far enough."""
-    if size > encoder.get_input_embeddings().weight.shape[0]:
-        encoder.resize_token_embeddings(size, mean_resizing=False)
-
-
-def _set_rows(encoder: Any, place: slice, rows: torch.Tensor, *, predict_entities: bool) -> None:
-    inputs, outputs = encoder.get_input_embeddings().weight, encoder.get_output_embeddings()
-    inputs[place] = rows.to(inputs)
-    if outputs is None:
+    old = encoder.get_input_embeddings().weight.shape[0]
+    if size <= old:
         return
-    if outputs.weight is not inputs and outputs.weight.shape[1] == rows.shape[1]:
-        outputs.weight[place] = rows.to(outputs.weight)
-    for bias in _biases(encoder, outputs):
-        bias[place] = bias[: place.start].mean() if predict_entities else NEVER
+    outputs = encoder.get_output_embeddings()
+    if outputs is not None and outputs.weight.shape[0] == old:
+        encoder.resize_token_embeddings(size, mean_resizing=False)
+        return
+    # The head of DeBERTa-v3 multiplies with the input vectors and calls another layer of it the output.
+    biases = _biases(encoder)
+    encoder.base_model.resize_token_embeddings(size, mean_resizing=False)
+    for bias in biases:
+        bias.data = nn.functional.pad(bias.data, (0, size - old))
+    encoder.config.vocab_size = size
 
 
-def _biases(encoder: nn.Module, outputs: Any) -> list[torch.Tensor]:
-    """The output bias, which some encoders keep beside the output layer under the same name."""
-    size = outputs.weight.shape[0]
-    own = [outputs.bias] if isinstance(getattr(outputs, "bias", None), torch.Tensor) else []
-    return own + [p for name, p in encoder.named_parameters() if name.endswith("bias") and p.shape == (size,)]
+def _set_rows(encoder: Any, ids: list[int], rows: torch.Tensor) -> None:
+    """Write the carried vectors, shape (entities, width), to the input and to an output that is not the same matrix."""
+    inputs, outputs = encoder.get_input_embeddings().weight, encoder.get_output_embeddings()
+    inputs[ids] = rows.to(inputs)
+    if outputs is not None and outputs.weight is not inputs and outputs.weight.shape == inputs.shape:
+        outputs.weight[ids] = rows.to(inputs)
+
+
+def _set_biases(encoder: Any, ids: list[int], known: int, *, predict_entities: bool) -> None:
+    """Say how likely entities are as answers; the tokenizer knew `known` tokens before them."""
+    biases = _biases(encoder)
+    if not biases and not predict_entities:
+        raise EbertError(
+            f"{type(encoder).__name__} has no output bias here, so entities cannot be kept from being answers; "
+            "allow them (predict_entities, --predict-entities)"
+        )
+    for bias in biases:
+        mean = bias[:known].mean()
+        bias[known:] = NEVER
+        bias[ids] = mean if predict_entities else NEVER
+
+
+def _biases(encoder: Any) -> list[torch.Tensor]:
+    """The output bias, which some encoders keep twice: as long as the vocabulary, and in the head."""
+    body = {id(parameter) for parameter in encoder.base_model.parameters()}
+    size = encoder.get_input_embeddings().weight.shape[0]
+    return [p for p in encoder.parameters() if p.shape == (size,) and id(p) not in body]

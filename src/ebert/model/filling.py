@@ -64,7 +64,7 @@ class Filler:
         rows = torch.tensor([row for row, pieces in enumerate(batch) for _ in pieces.masks])
         columns = torch.tensor([place for pieces in batch for place in pieces.masks])
         logits = self._encoder.logits(self._injector.tensors(batch), (rows, columns))  # (masks, vocabulary)
-        logits = logits[:, : len(self._encoder.tokenizer)]  # some encoders pad their vocabulary
+        logits = logits[:, : self._vocabulary.size]  # some encoders pad their vocabulary
         if candidates is not None:
             chosen = torch.tensor(candidates, device=logits.device)
             logits = logits[:, chosen]  # (masks, candidates)

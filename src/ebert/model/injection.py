@@ -5,10 +5,10 @@ read from the store and carried over.
 """
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ebert.alignment import Alignment
 from ebert.errors import EbertError
@@ -23,20 +23,20 @@ class Injector:
 
     def __init__(self, encoder: Encoder, vectors: Vectors | None, alignment: Alignment | None) -> None:
         """Without vectors every entity is one without a vector."""
-        self._encoder, self._vectors, self._alignment = encoder, vectors, alignment
-        self._embedding: nn.Module = encoder.embedding
-        self._device: torch.device | None = None  # wherever the encoder is
+        self._vectors, self._alignment = vectors, alignment
+        # Not the encoder itself: a collator's workers need none of its layers.
+        self._name, self._longest, self._embedding = encoder.name, encoder.longest, encoder.embedding
+        self._first_position = encoder.first_position if encoder.takes_positions else None
         self.sequencer = Sequencer(encoder.tokenizer)
         self._filler = encoder.tokenizer.pad_token_id or 0
 
     def on_cpu(self) -> "Injector":
         """Give the same with wordpiece vectors of its own, in float32 on the CPU."""
         other = copy.copy(self)
-        other._embedding = copy.deepcopy(self._encoder.embedding).float().cpu()
-        other._device = torch.device("cpu")
+        other._embedding = copy.deepcopy(self._embedding).float().cpu()
         return other
 
-    def find(self, mentions: Iterable[Mention]) -> dict[Mention, Entity]:
+    def find(self, mentions: Collection[Mention]) -> dict[Mention, Entity]:
         """Give the entities of those mentions whose entities have a vector."""
         if self._vectors is None:
             return {}
@@ -53,9 +53,9 @@ class Injector:
         for pieces in cut:
             if not pieces.passage.text.strip():
                 raise EbertError("the text is empty")
-            if len(pieces) > self._encoder.longest:
+            if len(pieces) > self._longest:
                 raise EbertError(
-                    f"the text has {len(pieces):,} wordpieces; {self._encoder.name} takes {self._encoder.longest:,}: "
+                    f"the text has {len(pieces):,} wordpieces; {self._name} takes {self._longest:,}: "
                     f"shorten or split it ({pieces.passage.text[:60]!r}...)"
                 )
         return cut
@@ -76,7 +76,7 @@ class Injector:
     @torch.no_grad()
     def tensors(self, batch: Sequence[Pieces]) -> dict[str, Tensor]:
         """Make the inputs of the encoder for a batch, padded to its longest sequence."""
-        device = self._device or self._encoder.device
+        device = self._embedding.weight.device
         longest = max(map(len, batch))
         ids = torch.full((len(batch), longest), self._filler)  # (batch, pieces)
         mask = torch.zeros((len(batch), longest), dtype=torch.long)
@@ -95,12 +95,12 @@ class Injector:
             rows, columns = zip(*places, strict=True)
             embeds[list(rows), list(columns)] = vectors.to(embeds)
         inputs = {"inputs_embeds": embeds, "attention_mask": mask.to(device)}
-        if self._encoder.takes_positions:
-            inputs["position_ids"] = self._positions(mask).to(device)
+        if self._first_position is not None:
+            inputs["position_ids"] = _positions(mask, self._first_position).to(device)
         return inputs
 
-    def _positions(self, mask: Tensor) -> Tensor:
-        """Number the pieces as the encoder numbers wordpieces; padding keeps the padding's number."""
-        first = self._encoder.first_position
-        numbers = torch.arange(mask.shape[1]) + first  # (pieces,)
-        return torch.where(mask.bool(), numbers, max(first - 1, 0))
+
+def _positions(mask: Tensor, first: int) -> Tensor:
+    """Number the pieces as the encoder numbers wordpieces; padding keeps the padding's number."""
+    numbers = torch.arange(mask.shape[1]) + first  # (pieces,)
+    return torch.where(mask.bool(), numbers, max(first - 1, 0))

@@ -23,7 +23,13 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 SEPARATOR = "/"
 PLACEHOLDER = "\ue000ebert-entity\ue001"  # private-use characters: no text has them
 
-_MASK = re.compile(r"\[MASK\]", re.IGNORECASE)
+_MASK = re.compile(r"\[MASK\]")
+
+
+def check(mode: str) -> None:
+    """Complain about a mode that there is not."""
+    if mode not in MODES:
+        raise EbertError(f"unknown mode {mode!r}; choose one of {', '.join(MODES)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +60,20 @@ class Sequencer:
         if tokenizer.mask_token_id is None:
             raise EbertError("the tokenizer has no mask token: is this a masked language model?")
         self._tokenizer = copy.deepcopy(tokenizer)
+        # Some tokenizer.json ask for both. Switching them off at the first use is not safe for threads; now it is.
+        self._tokenizer.backend_tokenizer.no_truncation()
+        self._tokenizer.backend_tokenizer.no_padding()
         # lstrip: the blank before an entity belongs to nobody; the one after it to the next piece's leading-space form
         self._tokenizer.add_tokens([AddedToken(PLACEHOLDER, normalized=False, special=True, lstrip=True)])
-        self.placeholder = len(self._tokenizer) - 1
+        self.placeholder = self._tokenizer.get_vocab()[PLACEHOLDER]
+        if self.placeholder in tokenizer.get_vocab().values():  # new tokens are numbered by count, whatever is there
+            raise EbertError("the tokenizer's numbers have gaps, so that no token can be added; number its pieces anew")
         self.mask: int = tokenizer.mask_token_id
         self._mask_token: str = tokenizer.mask_token
 
     def __call__(self, passages: Sequence[tuple[Passage, Iterable[Mention]]], mode: Mode) -> list[Pieces]:
         """Cut passages, given with those of their mentions whose entities have vectors."""
-        if mode not in MODES:
-            raise EbertError(f"unknown mode {mode!r}; choose one of {', '.join(MODES)}")
+        check(mode)
         prepared = [self._prepare(passage, set(mentions), mode) for passage, mentions in passages]
         if not prepared:
             return []
@@ -120,7 +130,7 @@ class Sequencer:
         offsets: list[tuple[int, int]],
     ) -> Pieces:
         _, way_back, order = prepared
-        spans = [way_back(start, end) for start, end in offsets]
+        spans = [_trim(passage.text, *way_back(start, end)) for start, end in offsets]
         places = [place for place, piece in enumerate(ids) if piece == self.placeholder]
         assert len(places) == len(order)
         entities = dict(zip(places, order, strict=True))
@@ -128,6 +138,15 @@ class Sequencer:
             spans[place] = (mention.start, mention.end)
         masks = [place for place, piece in enumerate(ids) if piece == self.mask]
         return Pieces(passage, mode, ids, spans, entities, masks)
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """Take blanks off a span: some tokenizers count the one before a piece as part of it, others do not."""
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return (start, end) if start < end else (0, 0)
 
 
 class _Map:

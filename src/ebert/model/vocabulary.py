@@ -15,6 +15,7 @@ from ebert.errors import EbertError
 
 Style = Literal["wordpiece", "byte-level", "sentencepiece"]
 CONTINUATION, BYTE_BLANK, BLANK = "##", "Ġ", "▁"
+UNREADABLE = "\ufffd"  # what bytes become that are no character alone
 
 
 class Vocabulary:
@@ -24,6 +25,7 @@ class Vocabulary:
         """Find out how the tokenizer marks words."""
         self._tokenizer = tokenizer
         self.pieces: dict[str, int] = tokenizer.get_vocab()
+        self.size = max(self.pieces.values()) + 1  # more than there are pieces, if their numbers have gaps
         self._special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
         self.style: Style = self._find_style()
         self._decode = ByteLevel().decode
@@ -34,13 +36,8 @@ class Vocabulary:
 
         A piece counts only if the tokenizer itself makes just that piece of the word.
         """
-        spelled = [
-            (word, piece) for text, piece in self.pieces.items() if (word := self._word(text, piece)) is not None
-        ]
-        # The word stands after another one, so that it takes its leading-space form.
-        lead = self._tokenizer("a", add_special_tokens=False)["input_ids"]
-        found = self._tokenizer([f"a {word}" for word, _ in spelled], add_special_tokens=False)["input_ids"]
-        return {word: piece for (word, piece), ids in zip(spelled, found, strict=True) if ids == [*lead, piece]}
+        spelled = {word: piece for text, piece in self.pieces.items() if (word := self._word(text, piece)) is not None}
+        return {word: piece for word, piece in self._single(spelled).items() if piece == spelled[word]}
 
     def words_in(self, find: Callable[[str], int | None]) -> dict[str, int]:
         """Give the words that are one wordpiece as a store spells them, as far as it knows them.
@@ -66,8 +63,8 @@ class Vocabulary:
 
     def ids(self, words: Iterable[str]) -> list[int]:
         """Give the wordpieces of words that are one, or an error that names those that are not."""
-        known = self.words
         wanted = list(dict.fromkeys(words))
+        known = self._single(wanted)
         unknown = [word for word in wanted if word not in known]
         if unknown:
             some = ", ".join(repr(word) for word in unknown[:5])
@@ -77,7 +74,7 @@ class Vocabulary:
             )
         if not wanted:
             raise EbertError("the candidate vocabulary is empty")
-        return [known[word] for word in wanted]
+        return list(dict.fromkeys(known[word] for word in wanted))
 
     def show(self, piece: int) -> str:
         """Write a wordpiece for people: without the mark of a blank, and with WordPiece's ``##``."""
@@ -86,7 +83,22 @@ class Vocabulary:
             return text
         if self.style == "sentencepiece":
             return text.removeprefix(BLANK)
-        return self._decode([text]).strip() or text
+        decoded = self._decode([text]).strip()
+        return text if not decoded or UNREADABLE in decoded else decoded
+
+    def _single(self, words: Iterable[str]) -> dict[str, int]:
+        """Give those words of which the tokenizer makes one wordpiece, with its id."""
+        words = list(words)
+        if not words:
+            return {}
+        # A word stands after another one, so that it takes its leading-space form.
+        lead = self._tokenizer("a", add_special_tokens=False)["input_ids"]
+        found = self._tokenizer([f"a {word}" for word in words], add_special_tokens=False)["input_ids"]
+        return {
+            word: ids[-1]
+            for word, ids in zip(words, found, strict=True)
+            if ids[:-1] == lead and ids[-1] not in self._special
+        }
 
     def _find_style(self) -> Style:
         marks = [sum(text.startswith(mark) for text in self.pieces) for mark in (BYTE_BLANK, BLANK)]

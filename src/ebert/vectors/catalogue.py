@@ -1,16 +1,15 @@
-"""The names in a store, in SQLite: words, titles, redirects, Wikidata ids and counts.
+"""The names in a store, in SQLite: words, titles, redirects, Wikidata ids and counts."""
 
-Every thread and every process has a connection of its own, so readers never wait for each other.
-"""
-
-import os
-import re
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 from ebert.errors import EbertError
+from ebert.vectors.connections import Connections
+
+Kind = Literal["words", "entities"]
+EntityRow = tuple[int, str, int | None, int | None]  # row, title, count, wikidata
 
 SCHEMA = """
 CREATE TABLE words (row INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, count INTEGER);
@@ -18,145 +17,131 @@ CREATE TABLE entities (row INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, coun
 CREATE INDEX entities_by_wikidata ON entities (wikidata) WHERE wikidata IS NOT NULL;
 CREATE TABLE redirects (title TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID;
 """
-# Words of titles, for search. The text itself stays in `entities`.
+# Words of titles, for search. The text itself stays in `entities`, and nobody asks where in a title a word stands.
 SEARCH = """
 CREATE VIRTUAL TABLE search USING fts5 (
-    title, content = 'entities', content_rowid = 'row', tokenize = 'unicode61 remove_diacritics 2', detail = none
+    title, content = 'entities', content_rowid = 'row', tokenize = 'unicode61 remove_diacritics 2',
+    detail = none, columnsize = 0
 );
 INSERT INTO search (search) VALUES ('rebuild');
 """
-EntityRow = tuple[int, str, int | None, int | None]  # row, title, count, wikidata
-
-_WORD = re.compile(r"\w+")
-
-
-class Connections:
-    """Opens an SQLite file once for every thread and process that asks."""
-
-    def __init__(self, path: Path, *, writable: bool = False) -> None:
-        """Remember where the file is; nothing is opened yet."""
-        self._path, self._writable, self._local = path, writable, threading.local()
-
-    def get(self) -> sqlite3.Connection:
-        """Give this thread's connection."""
-        if getattr(self._local, "process", None) != os.getpid():  # new thread, or forked since
-            mode = "rwc" if self._writable else "ro"
-            connection = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode={mode}", uri=True, timeout=60.0)
-            self._local.connection, self._local.process = connection, os.getpid()
-        connection = self._local.connection
-        assert isinstance(connection, sqlite3.Connection)
-        return connection
-
-    def close(self) -> None:
-        """Close this thread's connection; the others close when their threads end."""
-        if getattr(self._local, "process", None) == os.getpid():
-            self._local.connection.close()
-            self._local.process = None
+NAME = {"words": "word", "entities": "title"}  # the column with the names of a table
+PAGE = 8192  # rows read at a time when all are wanted
 
 
-class Catalogue:
-    """Looks names up."""
+class Names:
+    """Looks entities up in tables `entities` and `redirects`: what the catalogue and the overlay have in common."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the file and see that it is one of ours."""
-        if not path.is_file():
-            raise EbertError(f"{path} is missing; restore it or make the store again")
-        self._connections = Connections(path)
+    def __init__(self, path: Path, connections: Connections) -> None:
+        """Take the file's connections; `path` is for messages."""
+        self.path, self._connections = path, connections
+
+    def titled(self, titles: Sequence[str]) -> tuple[int, EntityRow] | None:
+        """Give the entity with the first of the titles that is one, and which title it was."""
+        return self._first("SELECT row, title, count, wikidata FROM entities WHERE title = ?", titles)
+
+    def redirected(self, titles: Sequence[str]) -> tuple[int, EntityRow] | None:
+        """Give the entity that the first of the titles redirects to, and which title it was."""
+        query = "SELECT row, e.title, count, wikidata FROM redirects r JOIN entities e USING (row) WHERE r.title = ?"
+        return self._first(query, titles)
+
+    def numbered(self, wikidata: int) -> EntityRow | None:
+        """Give the entity with a Wikidata id."""
+        query = "SELECT row, title, count, wikidata FROM entities WHERE wikidata = ? ORDER BY row LIMIT 1"
+        return next(iter(self.rows(query, (wikidata,))), None)
+
+    def redirects(self) -> Iterator[tuple[str, str]]:
+        """Go through all redirects: from which title, to which."""
+        query = (
+            "SELECT r.title, e.title FROM redirects r JOIN entities e USING (row)"
+            f" WHERE r.title > ? ORDER BY r.title LIMIT {PAGE}"
+        )
+        last = ""
+        while page := self.rows(query, (last,)):
+            yield from page
+            last = page[-1][0]
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Run a query. All its rows are fetched at once, so that no half-read query stands in a writer's way."""
         try:
-            self._connections.get().execute("SELECT row FROM entities LIMIT 1").fetchone()
+            return self._connections.get().execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:
-            raise EbertError(f"{path} is damaged ({error}); restore it or make the store again") from None
+            raise EbertError(f"{self.path} cannot be read ({error}); restore it or make the store again") from None
+        except UnicodeEncodeError:  # half a surrogate pair is in no name
+            return []
 
     def close(self) -> None:
         """Let go of the file."""
         self._connections.close()
 
-    def find(self, titles: Sequence[str], wikidata: int | None) -> EntityRow | None:
-        """Give the entity with the first of the titles that is one; then by redirect; then by Wikidata id."""
-        query = self._connections.get().execute
-        row: EntityRow | None
-        for title in titles:
-            if row := query("SELECT row, title, count, wikidata FROM entities WHERE title = ?", (title,)).fetchone():
-                return row
-        for title in titles:
-            join = "SELECT row, e.title, count, wikidata FROM redirects r JOIN entities e USING (row) WHERE r.title = ?"
-            if row := query(join, (title,)).fetchone():
-                return row
-        if wikidata is None:
-            return None
-        row = query("SELECT row, title, count, wikidata FROM entities WHERE wikidata = ?", (wikidata,)).fetchone()
-        return row
+    def _first(self, query: str, titles: Sequence[str]) -> tuple[int, EntityRow] | None:
+        for index, title in enumerate(titles):
+            if found := self.rows(query, (title,)):
+                return index, found[0]
+        return None
+
+
+class Catalogue(Names):
+    """The names that a store was made with. The file never changes."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file and see that it is one of ours."""
+        if not path.is_file():
+            raise EbertError(f"{path} is missing; restore it or make the store again")
+        # Nothing ever writes to the file, so SQLite need not lock it: faster, and fine on read-only and network disks.
+        super().__init__(path, Connections(path, "mode=ro&immutable=1", witness=path))
+        self.sizes = {kind: self.rows(f"SELECT 1 + coalesce(max(row), -1) FROM {kind}")[0][0] for kind in NAME}
+        for table in ("redirects", "search"):
+            self.rows(f"SELECT 1 FROM {table} LIMIT 1")
 
     def word(self, word: str) -> tuple[int, int | None] | None:
         """Give a word's row and count."""
-        found: tuple[int, int | None] | None
-        found = self._connections.get().execute("SELECT row, count FROM words WHERE word = ?", (word,)).fetchone()
-        return found
+        return next(iter(self.rows("SELECT row, count FROM words WHERE word = ?", (word,))), None)
 
-    def names(self, kind: str, start: int, stop: int) -> list[str]:
-        """Give the names of a range of rows of ``words`` or ``entities``."""
-        column = "word" if kind == "words" else "title"
-        query = f"SELECT {column} FROM {kind} WHERE row >= ? AND row < ? ORDER BY row"
-        return [name for (name,) in self._connections.get().execute(query, (start, stop))]
+    def names(self, kind: Kind, start: int, stop: int) -> list[str]:
+        """Give the names of a range of rows."""
+        query = f"SELECT {NAME[kind]} FROM {kind} WHERE row >= ? AND row < ? ORDER BY row"
+        return [name for (name,) in self.rows(query, (start, stop))]
 
-    def name(self, kind: str, row: int) -> str:
-        """Give the name of one row."""
-        return self.names(kind, row, row + 1)[0]
-
-    def entities(self) -> Iterator[EntityRow]:
-        """Go through all entities."""
-        yield from self._connections.get().execute("SELECT row, title, count, wikidata FROM entities ORDER BY row")
-
-    def words(self) -> Iterator[tuple[int, str, int | None]]:
-        """Go through all words."""
-        yield from self._connections.get().execute("SELECT row, word, count FROM words ORDER BY row")
-
-    def redirects(self) -> Iterator[tuple[str, str]]:
-        """Go through all redirects: from which title, to which."""
-        query = "SELECT r.title, e.title FROM redirects r JOIN entities e USING (row)"
-        yield from self._connections.get().execute(query)
+    def described(self, kind: Kind, start: int, stop: int) -> list[EntityRow]:
+        """Give all that is known of a range of rows."""
+        wikidata = "wikidata" if kind == "entities" else "NULL"
+        query = f"SELECT row, {NAME[kind]}, count, {wikidata} FROM {kind} WHERE row >= ? AND row < ? ORDER BY row"
+        return self.rows(query, (start, stop))
 
     def counts(self) -> dict[str, int]:
         """Count what is there, by kind."""
-        query = self._connections.get().execute
         return {
-            "words with a count": query("SELECT count(count) FROM words").fetchone()[0],
-            "entities with a count": query("SELECT count(count) FROM entities").fetchone()[0],
-            "entities with a Wikidata id": query("SELECT count(wikidata) FROM entities").fetchone()[0],
-            "redirects": query("SELECT count(*) FROM redirects").fetchone()[0],
+            "words with a count": self.rows("SELECT count(count) FROM words")[0][0],
+            "entities with a count": self.rows("SELECT count(count) FROM entities")[0][0],
+            "entities with a Wikidata id": self.rows("SELECT count(wikidata) FROM entities")[0][0],
+            "redirects": self.rows("SELECT count(*) FROM redirects")[0][0],
         }
 
-    def like(self, title: str, limit: int) -> list[str]:
-        """Give titles that share words or a beginning with `title`, in no order: candidates for the closest ones."""
-        query = self._connections.get().execute
-        found: dict[str, None] = {}
-        words = _WORD.findall(title)
-        searches = [" ".join(f'"{word}"' for word in words)] * bool(words)
-        searches += [f'"{word}"*' for word in words]
-        searches += [f'"{word[:3]}"*' for word in words if len(word) > 4]  # a slip of the pen further on
-        match = "SELECT e.title FROM search s JOIN entities e ON e.row = s.rowid WHERE search MATCH ? LIMIT ?"
-        for search in searches:
-            found.update(dict.fromkeys(name for (name,) in query(match, (search, limit))))
-        begin = "SELECT title FROM entities WHERE title >= ? AND title < ? LIMIT ?"
-        for length in range(len(title), 1, -1):
-            prefix = title[0].upper() + title[1:length]
-            rows = query(begin, (prefix, prefix + "\U0010ffff", limit)).fetchall()
-            found.update(dict.fromkeys(name for (name,) in rows))
-            if len(rows) == limit:
-                break
-        return list(found)
+    def search(self, match: str, limit: int) -> list[str]:
+        """Give titles by an FTS5 query."""
+        query = "SELECT e.title FROM search s JOIN entities e ON e.row = s.rowid WHERE search MATCH ? LIMIT ?"
+        return [title for (title,) in self.rows(query, (match, limit))]
+
+    def beginning(self, start: str, limit: int) -> list[str]:
+        """Give titles that begin with `start`."""
+        query = "SELECT title FROM entities WHERE title >= ? AND title < ? LIMIT ?"
+        return [title for (title,) in self.rows(query, (start, start + "\U0010ffff", limit))]
 
 
 def create(path: Path) -> sqlite3.Connection:
     """Begin a catalogue for a store that is being made. Nobody reads it yet, so speed goes before safety."""
     connection = sqlite3.connect(path)
-    connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000;")
-    connection.executescript(SCHEMA)
+    try:
+        connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000;")
+        connection.executescript(SCHEMA)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
-def known(connection: sqlite3.Connection, kind: str, names: Iterable[str]) -> set[str]:
+def known(connection: sqlite3.Connection, kind: Kind, names: Iterable[str]) -> set[str]:
     """Give those of the names that a catalogue under construction has already."""
-    column = "word" if kind == "words" else "title"
-    query = f"SELECT 1 FROM {kind} WHERE {column} = ?"
+    query = f"SELECT 1 FROM {kind} WHERE {NAME[kind]} = ?"
     return {name for name in names if connection.execute(query, (name,)).fetchone()}

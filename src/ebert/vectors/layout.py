@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 from ebert import files
 from ebert.errors import EbertError
@@ -35,13 +35,18 @@ class StoreInfo:
         if not folder.is_dir():
             raise EbertError(f"there is no store at {folder}; make one with 'ebert vectors import'")
         value = files.read_json(folder / INFO, "a store of vectors")
-        version = value.get("format")
-        if not isinstance(version, int) or version > FORMAT:
+        version = value.get("format", 0)
+        if isinstance(version, int) and version > FORMAT:
             raise EbertError(
                 f"{folder} has store format {version}; this version of ebert reads up to {FORMAT}: upgrade ebert"
             )
-        known = {f.name for f in fields(cls)}
         try:
-            return cls(**{key: item for key, item in value.items() if key in known})
+            # Keys that are not known are of a later version that kept the format.
+            info = cls(**{f.name: value[f.name] for f in fields(cls) if f.name in value})
+            for f in fields(cls):
+                kind = get_origin(f.type) or f.type
+                if isinstance(kind, type) and not isinstance(getattr(info, f.name), kind):
+                    raise TypeError(f"{f.name} cannot be {getattr(info, f.name)!r}")
         except TypeError as error:
-            raise EbertError(f"{folder / INFO} is damaged ({error}); make the store again") from None
+            raise EbertError(f"{folder / INFO} is damaged ({error}); restore it or make the store again") from None
+        return info

@@ -1,16 +1,18 @@
 """Matrices on disk: one tensor named ``vectors`` in a safetensors file, written row by row and read by memory map.
 
-The safetensors library writes arrays that are whole in memory and reads contiguous slices. A store is larger than memory
-while it is made, and single rows are all that is wanted of it later, so the header (a length and a line of JSON) is
-read and written here. The files are ordinary safetensors files.
+The safetensors library writes arrays that are whole in memory and reads contiguous slices. A store is larger than
+memory while it is made, and single rows are all that is wanted of it later, so the header (a length and a line of JSON)
+is read and written here. The files are ordinary safetensors files.
 """
 
+import contextlib
 import hashlib
 import json
+import os
 import struct
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,73 +29,62 @@ _HEADER_BYTES = 248  # room for any shape, padded with blanks: the data begins a
 class MatrixWriter:
     """Writes a matrix whose number of rows is known only at the end."""
 
-    def __init__(self, path: Path, *, dimension: int, dtype: str) -> None:
-        """Begin the file; the header is filled in by `close`."""
+    def __init__(self, path: Path, *, dimension: int, dtype: str, digest: bool = False) -> None:
+        """Begin the file; the header is filled in by `finish`. With `digest` the data is hashed on the way."""
         if dtype not in DTYPES:
             raise EbertError(f"vectors cannot be stored as {dtype!r}; choose one of {', '.join(DTYPES)}")
-        self.dimension, self.rows, self._dtype = dimension, 0, dtype
-        self._hash = hashlib.sha256()
+        self.path, self.dimension, self.rows, self._dtype = path, dimension, 0, dtype
+        self._hash = hashlib.sha256() if digest else None
         self._file = path.open("wb")
         self._file.write(b" " * (8 + _HEADER_BYTES))
 
-    def append(self, rows: NDArray[Any]) -> None:
-        """Add rows, shape (n, dimension)."""
+    def append(self, rows: NDArray[Any], names: Sequence[str]) -> None:
+        """Add rows, shape (names, dimension); the names are for messages."""
         if rows.ndim != 2 or rows.shape[1] != self.dimension:
             raise EbertError(f"vectors of shape {rows.shape} do not fit a store of dimension {self.dimension}")
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # seen below
             stored = np.ascontiguousarray(rows, dtype=DTYPES[self._dtype][1])
         if not np.isfinite(stored).all():
             bad = int(np.flatnonzero(~np.isfinite(stored).all(axis=1))[0])
-            raise EbertError(
-                f"vector {self.rows + bad} has a value that is not a number or too large for {self._dtype}"
-            )
+            reason = f"too large for {self._dtype}" if np.isfinite(rows[bad]).all() else "not a number or infinite"
+            raise EbertError(f"the vector of {names[bad]!r} has a value that is {reason}")
         self._file.write(stored.data)
-        self._hash.update(stored.data)
+        if self._hash:
+            self._hash.update(stored.data)
         self.rows += len(stored)
 
-    def close(self) -> str:
-        """Finish the file and give the SHA-256 of its data."""
+    def finish(self) -> str:
+        """Finish the file, see it safely on disk, and give the SHA-256 of its data if it was wanted."""
         code, dtype = DTYPES[self._dtype]
         size = self.rows * self.dimension * dtype.itemsize
         tensor = {"dtype": code, "shape": [self.rows, self.dimension], "data_offsets": [0, size]}
         header = json.dumps({"vectors": tensor}, separators=(",", ":")).encode().ljust(_HEADER_BYTES)
         self._file.seek(0)
         self._file.write(struct.pack("<Q", len(header)) + header)
+        self._file.flush()
+        os.fsync(self._file.fileno())
         self._file.close()
-        return self._hash.hexdigest()
+        return self._hash.hexdigest() if self._hash else ""
 
-    def __enter__(self) -> Self:
-        """Use the writer in a `with` block."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Let go of the file, finished or not."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # on a full disk, what is left in the buffer fails once more
+            self._file.close()
 
 
 def open_matrix(path: Path) -> NDArray[Any]:
     """Map a matrix into memory: no row is read until it is used."""
+    size, length, header = _read_header(path)
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            start = file.read(8)
-            length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
-            header = json.loads(file.read(length)) if 8 + length <= size else None
-    except FileNotFoundError:
-        raise EbertError(f"{path} is missing; restore it or make the store again") from None
-    except (UnicodeDecodeError, json.JSONDecodeError):
-        header = None
-    try:
-        if header is None:
-            raise ValueError("no header")
         tensor = header["vectors"]
         dtype = dict(DTYPES.values())[tensor["dtype"]]
-        rows, dimension = tensor["shape"]
+        rows, dimension = (int(extent) for extent in tensor["shape"])
+        begin, end = (int(offset) for offset in tensor["data_offsets"])
+        if begin != 0 or end != rows * dimension * dtype.itemsize or min(rows, dimension) < 0:
+            raise ValueError("the data is not where it should be")
     except (KeyError, TypeError, ValueError):
         raise EbertError(f"{path} is not a matrix of vectors: restore it or make the store again") from None
-    expected = 8 + length + rows * dimension * dtype.itemsize
+    expected = 8 + length + end
     if size != expected:
         raise EbertError(
             f"{path} is truncated: {size:,} bytes where {expected:,} are needed for {rows:,} x {dimension}; "
@@ -101,4 +92,19 @@ def open_matrix(path: Path) -> NDArray[Any]:
         )
     if rows == 0:  # an empty file cannot be mapped
         return np.empty((0, dimension), dtype)
-    return np.memmap(path, dtype=dtype, mode="r", offset=8 + length, shape=(rows, dimension))
+    # A plain view: every row taken of a memmap would be a memmap too, which is slow to make.
+    return np.asarray(np.memmap(path, dtype=dtype, mode="r", offset=8 + length, shape=(rows, dimension)))
+
+
+def _read_header(path: Path) -> tuple[int, int, Any]:
+    """Give the size of a safetensors file, the length of its header, and the header if it can be read."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            start = file.read(8)
+            length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
+            return size, length, json.loads(file.read(length)) if 8 + length <= size else None
+    except FileNotFoundError:
+        raise EbertError(f"{path} is missing; restore it or make the store again") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        return 0, 0, None

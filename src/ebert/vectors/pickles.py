@@ -1,116 +1,225 @@
 """Reading other people's pickles without running them.
 
-A pickle is a program. This reader refuses every name but the few that build arrays and plain containers, so a hostile
-file ends in an error and not in a shell. It also understands how joblib lays arrays into the stream, and maps them from
-the file instead of reading them, so a model larger than memory opens.
+A pickle is a program for a small machine that calls whatever it names. The machine here knows a handful of names, and
+behind each stands a function of this file that makes an array or a plain container out of checked parts: neither
+numpy's own unpickling nor anybody's constructor is called. All other ways to name, call or change something are
+refused.
+
+joblib lays the data of arrays into the stream, behind their descriptions. It is mapped, not read, so a model larger
+than memory opens.
 """
 
+import math
 import pickle
-from collections import OrderedDict
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError
 
+_NUMBERS = re.compile(r"[<>|=]?(?:[iu][1248]|f[248]|b1)")  # the element types that are read
 
-class JoblibArray:
-    """Stands in for joblib's array wrapper, whose raw data follows it in the file."""
 
-    subclass: Any
-    shape: tuple[int, ...]
-    order: str
-    dtype: np.dtype[Any]
-    numpy_array_alignment_bytes: int | None = None
+class Refused(pickle.UnpicklingError):
+    """Something in a pickle that arrays and plain containers do not need."""
 
-    def map(self, path: Path, position: int) -> tuple[NDArray[Any], int]:
-        """Map the array that begins at a position of the file; give it and where it ends."""
-        if self.dtype.hasobject:
-            raise EbertError(f"{path} holds an array of Python objects, which is not read")
-        shape = tuple(int(size) for size in self.shape)
-        size = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
-        end = position + size
-        if end > path.stat().st_size:
+
+class _Type:
+    """An element type: made from a code such as ``f4``, then told its byte order."""
+
+    def __init__(self, code: str) -> None:
+        self.dtype: np.dtype[Any] = np.dtype(code)
+
+    def build(self, state: Any) -> None:
+        order = state[1] if isinstance(state, tuple) and len(state) > 1 else None
+        if order not in ("<", ">", "|", "="):
+            raise Refused("it has an element type that is not plain")
+        self.dtype = self.dtype.newbyteorder(order)
+
+
+class _Array:
+    """An array whose data is in the pickle itself."""
+
+    value: NDArray[Any]
+
+    def build(self, state: Any) -> None:
+        _, shape, kind, fortran, data = state
+        self.value = _from_buffer(data, kind, shape, "F" if fortran else "C")
+
+
+class _JoblibArray:
+    """An array of joblib, whose data follows in the file."""
+
+    def build(self, state: Any) -> None:
+        self._dtype, self._shape = _dtype(state["dtype"]), _shape(state["shape"])
+        self._order = state.get("order")
+        self._aligned = state.get("numpy_array_alignment_bytes") is not None  # since joblib 1.2
+
+    def map(self, file: IO[bytes], path: Path) -> NDArray[Any]:
+        """Map the data at the file's position, and leave the file behind it."""
+        if self._aligned:
+            file.seek(file.read(1)[0], 1)  # a byte says how many follow before the data
+        position, size = file.tell(), math.prod(self._shape) * self._dtype.itemsize
+        if position + size > path.stat().st_size:
             raise EbertError(f"{path} is truncated: an array of {size:,} bytes at {position:,} runs past its end")
+        file.seek(position + size)
         if size == 0:
-            return np.empty(shape, self.dtype), end
-        order = "F" if self.order == "F" else "C"
-        return np.memmap(path, dtype=self.dtype, mode="r", offset=position, shape=shape, order=order), end
+            return np.empty(self._shape, self._dtype)
+        flat = np.asarray(np.memmap(path, dtype=self._dtype, mode="r", offset=position, shape=math.prod(self._shape)))
+        return flat.reshape(self._shape, order="F" if self._order == "F" else "C")
 
 
-def _encode(text: str, encoding: str = "latin1") -> bytes:
-    """Old pickles write bytes as text in Latin-1; nothing else is asked of a codec."""
-    if encoding not in ("latin1", "latin-1"):
-        raise pickle.UnpicklingError(f"refused codec {encoding!r}")
+def _dtype(kind: Any) -> np.dtype[Any]:
+    if not isinstance(kind, _Type):
+        raise Refused("it has an array without an element type")
+    return kind.dtype
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    if not isinstance(shape, tuple) or not all(isinstance(extent, int) and extent >= 0 for extent in shape):
+        raise Refused("it has an array without a shape")
+    return shape
+
+
+# What the names that a pickle may use stand for
+
+
+def _type(code: Any, *_: Any) -> _Type:
+    if not isinstance(code, str) or not _NUMBERS.fullmatch(code):
+        raise Refused(f"it has an array of {code!r}, not of numbers")
+    return _Type(code)
+
+
+def _reconstruct(*_: Any) -> _Array:
+    return _Array()  # empty so far; what is in it follows
+
+
+def _from_buffer(data: Any, kind: Any, shape: Any, order: Any, *_: Any) -> NDArray[Any]:
+    if not isinstance(data, bytes | bytearray):
+        raise Refused("it has an array of Python objects")
+    return np.frombuffer(data, _dtype(kind)).reshape(_shape(shape), order="F" if order == "F" else "C")
+
+
+def _scalar(kind: Any, data: Any) -> int | float | bool:
+    number: int | float | bool = _from_buffer(data, kind, (1,), "C")[0].item()
+    return number
+
+
+def _encode(text: Any, encoding: Any = "latin1") -> bytes:
+    if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):  # how old pickles write bytes
+        raise Refused(f"it asks for the codec {encoding!r}")
     return text.encode("latin1")
 
 
-_ALLOWED: dict[tuple[str, str], Callable[..., Any]] = {
-    ("joblib.numpy_pickle", "NumpyArrayWrapper"): JoblibArray,
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "memmap"): np.ndarray,
-    ("numpy", "dtype"): np.dtype,
-    ("collections", "OrderedDict"): OrderedDict,
+def _no_bytes() -> bytes:
+    return b""  # the others are encoded text in old pickles
+
+
+def _mapping(pairs: Any = ()) -> dict[Any, Any]:
+    if not isinstance(pairs, list | tuple):
+        raise Refused("it has a mapping of something strange")
+    return dict(pairs)
+
+
+_SUBCLASS = object()  # arrays are described with their class, which does not matter here
+_NAMES: dict[tuple[str, str], Any] = {
+    ("joblib.numpy_pickle", "NumpyArrayWrapper"): _JoblibArray,
+    ("numpy", "ndarray"): _SUBCLASS,
+    ("numpy", "memmap"): _SUBCLASS,
+    ("numpy", "dtype"): _type,
+    ("collections", "OrderedDict"): _mapping,
     ("_codecs", "encode"): _encode,
+    ("__builtin__", "bytes"): _no_bytes,
 }
-# numpy's own constructors, under the names of numpy 1 and 2
-_RECONSTRUCT = np.zeros(0).__reduce__()[0]
-_SCALAR = np.float32(0).__reduce__()[0]
-for _module in ("numpy.core.multiarray", "numpy._core.multiarray"):
-    _ALLOWED[_module, "_reconstruct"] = _RECONSTRUCT  # type: ignore[assignment]
-    _ALLOWED[_module, "scalar"] = _SCALAR  # type: ignore[assignment]
+for _numpy in ("numpy.core", "numpy._core"):  # numpy 1 and 2
+    _NAMES[f"{_numpy}.multiarray", "_reconstruct"] = _reconstruct
+    _NAMES[f"{_numpy}.multiarray", "scalar"] = _scalar
+    _NAMES[f"{_numpy}.numeric", "_frombuffer"] = _from_buffer
+_FUNCTIONS = (_type, _reconstruct, _from_buffer, _scalar, _encode, _no_bytes, _mapping)
+
+# Numbers, text, bytes, containers, the memo, and the five that are defined below.
+_OPCODES = """
+    PROTO FRAME MARK STOP POP POP_MARK NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT
+    STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8
+    UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 TUPLE EMPTY_TUPLE TUPLE1 TUPLE2 TUPLE3
+    LIST EMPTY_LIST APPEND APPENDS DICT EMPTY_DICT SETITEM SETITEMS EMPTY_SET ADDITEMS FROZENSET
+    GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE GLOBAL STACK_GLOBAL REDUCE NEWOBJ BUILD
+""".split()  # noqa: SIM905
 
 
-# The C unpickler cannot be told where an array follows, the Python one can; the standard library keeps it for this.
-class _Reader(pickle._Unpickler):  # type: ignore[name-defined,misc]
-    dispatch: ClassVar[dict[int, Callable[..., Any]]] = dict(pickle._Unpickler.dispatch)  # type: ignore[attr-defined]
+class _File:
+    """Gives the unpickler exactly the bytes it asks for, and no more memory than the file has bytes."""
 
-    def __init__(self, path: Path, file: Any) -> None:
-        super().__init__(file)
-        self._path, self._stream = path, file
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file, self._size, self.readline = file, size, file.readline
+
+    def read(self, count: int) -> bytes:
+        if count > self._size - self._file.tell():
+            raise pickle.UnpicklingError("it is truncated")
+        return self._file.read(count)
+
+
+# The C unpickler cannot be told where an array follows; the one in Python, which the library keeps for this, can.
+class _Reader(pickle._Unpickler):
+    stack: list[Any]
+    memo: dict[int, Any]
+
+    def __init__(self, file: IO[bytes], path: Path) -> None:
+        super().__init__(_File(file, path.stat().st_size))
+        self._source, self._path = file, path
 
     def find_class(self, module: str, name: str) -> Any:
         try:
-            return _ALLOWED[module, name]
+            return _NAMES[module, name]
         except KeyError:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which is not array data") from None
+            raise Refused(f"it asks for {module}.{name}, which is not array data") from None
 
-    def persistent_load(self, pid: Any) -> Any:
-        raise pickle.UnpicklingError(f"it refers to something outside the file ({pid!r})")
+    def load_refused(self) -> None:
+        raise Refused("it does something that array data does not need")
+
+    def load_reduce(self) -> None:
+        arguments, function = self.stack.pop(), self.stack.pop()
+        if not any(function is allowed for allowed in _FUNCTIONS):
+            raise Refused("it calls something that is not a function")
+        self.stack.append(function(*arguments))
+
+    def load_newobj(self) -> None:
+        _, kind = self.stack.pop(), self.stack.pop()
+        if kind is not _JoblibArray:
+            raise Refused("it makes an object that is not an array")
+        self.stack.append(_JoblibArray())
 
     def load_build(self) -> None:
-        target = self.stack[-2]
-        if isinstance(target, type) or callable(target):
-            raise pickle.UnpicklingError("it tries to change a class or function")
-        super().load_build()
-        wrapper = self.stack[-1]
-        if isinstance(wrapper, JoblibArray):
-            position = self._stream.tell()
-            if wrapper.numpy_array_alignment_bytes is not None:
-                position += 1 + self._stream.read(1)[0]
-            array, end = wrapper.map(self._path, position)
-            self._stream.seek(end)
+        state, thing = self.stack.pop(), self.stack[-1]
+        if not isinstance(thing, _Type | _Array | _JoblibArray):
+            raise Refused("it changes something that is not an array")
+        thing.build(state)
+        if not isinstance(thing, _Type):
+            array = thing.value if isinstance(thing, _Array) else thing.map(self._source, self._path)
             self.stack[-1] = array
+            self.memo.update({key: array for key, value in self.memo.items() if value is thing})
 
-    dispatch[pickle.BUILD[0]] = load_build
-
-
-class _Unbuffered:
-    """Gives the unpickler exactly the bytes it asks for, so that `tell` says where an array begins."""
-
-    def __init__(self, file: Any) -> None:
-        self.read, self.readline, self.tell, self.seek = file.read, file.readline, file.tell, file.seek
+    _own: ClassVar = {pickle.REDUCE[0]: load_reduce, pickle.NEWOBJ[0]: load_newobj, pickle.BUILD[0]: load_build}
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = (
+        dict.fromkeys(pickle._Unpickler.dispatch, load_refused)
+        | {code: pickle._Unpickler.dispatch[code] for name in _OPCODES for code in getattr(pickle, name)}
+        | _own
+    )
 
 
 def load(path: Path) -> Any:
     """Read a pickle of arrays and plain containers, arrays memory-mapped."""
     with path.open("rb") as file:
         try:
-            return _Reader(path, _Unbuffered(file)).load()
+            return _Reader(file, path).load()
         except EbertError:
             raise
-        except Exception as error:  # a damaged or hostile pickle can fail in any way; none of them ran anything
-            raise EbertError(f"{path} cannot be read as a model file: {error or type(error).__name__}") from None
+        except Refused as error:
+            raise EbertError(f"{path} is not a model file: {error}. Nothing of it was run") from None
+        except (Exception, RecursionError) as error:  # a damaged pickle can fail in any way
+            why = f"{type(error).__name__}: {error}"
+            raise EbertError(f"{path} cannot be read as a model file, it is damaged or truncated ({why})") from None

@@ -1,19 +1,19 @@
-"""Reading the formats that word and entity vectors come in, batch by batch, in bounded memory.
+"""Opening the files that vectors come in, and the formats that are not text.
 
-Every reader yields batches of names and vectors. A name that begins with ``ENTITY/`` is an entity's, as Wikipedia2Vec
-writes it; all others are words.
+Every reader yields batches of names and vectors, in bounded memory. A name that begins with ``ENTITY/`` is an entity's,
+as Wikipedia2Vec writes it; all others are words.
 """
 
 import bz2
 import gzip
-import io
 import re
-import warnings
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,10 @@ from ebert.errors import EbertError
 from ebert.progress import Advance, silent
 
 ENTITY = "ENTITY/"
-BATCH = 2048
-HEADER = re.compile(rb"^\s*(\d+)\s+(\d+)\s*$")
+BATCH = 1024
+BATCH_BYTES = 16 << 20
+NAME_BYTES = 10_000  # more than any name has
+HEADER = re.compile(rb"^\s*(\d{1,18})\s+(\d{1,9})\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,72 +35,76 @@ class Batch:
     names: Sequence[str]
     vectors: NDArray[Any]
     counts: Sequence[int] | None = None
+    mended: int = 0  # names with bytes that are not UTF-8, each replaced by U+FFFD
 
 
-def open_file(path: Path) -> IO[bytes]:
-    """Open a file, decompressing by its ending."""
-    if path.suffix == ".bz2":
-        return bz2.open(path, "rb")
-    if path.suffix == ".gz":
-        return gzip.open(path, "rb")
-    return path.open("rb")
+class Opened:
+    """A file that was opened, decompressed by its ending; it knows how much of it was read from the disk."""
+
+    def __init__(self, raw: IO[bytes], stream: IO[bytes]) -> None:
+        """Take the file, and the stream of what is in it."""
+        self.stream, self._raw, self._reported = stream, raw, 0
+
+    def report(self, advance: Advance) -> None:
+        """Report what was read since the last time."""
+        position = self._raw.tell()
+        advance(position - self._reported)
+        self._reported = position
 
 
-def read_text(path: Path, advance: Advance = silent) -> Iterator[Batch]:
-    """Read Wikipedia2Vec's and word2vec's text formats and GloVe's: a line a name, then its numbers.
-
-    Names and numbers are parted by a tab or a blank; a first line with two whole numbers is a header.
-    """
-    with open_file(path) as file:
-        lines = _lines(file, path)
-        number, first = next(lines, (0, b""))
-        dimension = 0
-        if header := HEADER.match(first):
-            dimension = int(header[2])
-            number, first = next(lines, (0, b""))
-        if not first:
-            raise EbertError(f"{path} has no vectors in it")
-        dimension = dimension or _fields(first)
-        if dimension < 1:
-            raise EbertError(f"{path}, line {number}: no numbers after the name")
-        names: list[str] = []
-        rows: list[tuple[int, bytes]] = []
-        position = 0
-        for at, line in chain([(number, first)], lines):
-            name, numbers = _split(line, dimension, path, at)
-            names.append(name)
-            rows.append((at, numbers))
-            position += len(line) + 1
-            if len(rows) == BATCH:
-                yield Batch(names, _numbers(rows, dimension, path))
-                advance(position)
-                names, rows, position = [], [], 0
-        if rows:
-            yield Batch(names, _numbers(rows, dimension, path))
-            advance(position)
+@contextmanager
+def open_file(path: Path) -> Iterator[Opened]:
+    """Open a file for reading; the error for a damaged one names it."""
+    if not path.is_file():
+        raise EbertError(f"there is no file {path}")
+    try:
+        with path.open("rb") as raw:
+            if path.suffix == ".bz2":
+                with bz2.open(raw) as unpacked:
+                    yield Opened(raw, unpacked)
+            elif path.suffix == ".gz":
+                with gzip.open(raw) as unpacked:
+                    yield Opened(raw, cast("IO[bytes]", unpacked))
+            else:
+                yield Opened(raw, raw)
+    except (EOFError, OSError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the disk's fault, not the compression's
+            raise
+        raise EbertError(f"{path} is truncated or damaged: {error}") from None
 
 
-def read_word2vec_binary(path: Path, advance: Advance = silent) -> Iterator[Batch]:
-    """Read word2vec's binary format: a header line, then names and raw float32 numbers."""
-    with open_file(path) as raw, io.BufferedReader(raw, 1 << 20) as file:  # type: ignore[type-var]
-        header = HEADER.match(file.readline(100))
+def read_word2vec_binary(path: Path, advance: Advance = silent) -> Generator[Batch, None, None]:
+    """Read word2vec's binary format: a header line, then names, each ended by a blank, and raw float32 numbers."""
+    with open_file(path) as opened:
+        header = HEADER.match(opened.stream.readline(100))
         if not header:
             raise EbertError(f"{path} does not begin with the two numbers of word2vec's binary format")
         count, dimension = int(header[1]), int(header[2])
+        size = 4 * dimension
+        block, position = b"", 0
         for start in range(0, count, BATCH):
-            names, rows = [], []
+            names: list[bytes] = []
+            rows: list[bytes] = []
             for index in range(start, min(count, start + BATCH)):
-                name = _until_blank(file)
-                data = file.read(4 * dimension)
-                if name is None or len(data) < 4 * dimension:
-                    raise EbertError(f"{path} is truncated: it ends in vector {index + 1:,} of {count:,}")
-                names.append(name)
-                rows.append(data)
-            advance(sum(len(name) + 1 + 4 * dimension for name in names))
-            yield Batch(names, np.frombuffer(b"".join(rows), dtype="<f4").reshape(-1, dimension))
+                blank = block.find(b" ", position, position + NAME_BYTES)
+                if blank < 0 or blank + 1 + size > len(block):
+                    block, position = block[position:] + opened.stream.read(BATCH_BYTES + NAME_BYTES + size), 0
+                    blank = block.find(b" ", 0, NAME_BYTES)
+                if blank < 0 or blank + 1 + size > len(block):
+                    raise EbertError(f"{path} is truncated or damaged in vector {index + 1:,} of {count:,}")
+                names.append(block[position:blank].lstrip(b"\n"))  # some writers end every vector with a new line
+                rows.append(block[blank + 1 : blank + 1 + size])
+                position = blank + 1 + size
+            vectors = np.frombuffer(b"".join(rows), dtype="<f4").reshape(-1, dimension)
+            # Old versions of word2vec cut long names in the middle of a letter.
+            decoded = [name.decode("utf-8", "replace") for name in names]
+            yield Batch(decoded, vectors, mended=sum(not _is_utf8(name) for name in names))
+            opened.report(advance)
+        if (block[position:] + opened.stream.read(100)).strip():
+            raise EbertError(f"{path} goes on after the {count:,} vectors that its first line promises")
 
 
-def read_numpy(path: Path, names_file: Path | None = None, advance: Advance = silent) -> Iterator[Batch]:
+def read_numpy(path: Path, names_file: Path | None = None, advance: Advance = silent) -> Generator[Batch, None, None]:
     """Read a ``.npy`` matrix, memory-mapped, with a text file of names, one a line (default: ``.txt`` beside it)."""
     names_file = names_file or path.with_suffix(".txt")
     if not names_file.is_file():
@@ -107,75 +113,32 @@ def read_numpy(path: Path, names_file: Path | None = None, advance: Advance = si
         matrix = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise EbertError(f"{path} is not a numpy array of numbers, or is truncated: {error}") from None
-    if matrix.ndim != 2:
-        raise EbertError(f"{path} has shape {matrix.shape}; (names, dimension) is needed")
-    with names_file.open(encoding="utf-8") as file:
+    if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
+        shape = f"has shape {matrix.shape} of {matrix.dtype}" if isinstance(matrix, np.ndarray) else "is an archive"
+        raise EbertError(f"{path} {shape}; an array of numbers, (names, dimension), is needed")
+    with names_file.open(encoding="utf-8", newline="\n") as file:
         lines = (line.rstrip("\r\n") for line in file)
-        for start in range(0, len(matrix), BATCH):
-            block = matrix[start : start + BATCH]
-            names = [name for _, name in zip(range(len(block)), lines, strict=False)]
-            if len(names) < len(block):
-                break
-            yield Batch(names, block)
-            advance(block.nbytes)
-        rest = sum(1 for _ in lines) + (len(names) - len(block) if len(matrix) and len(names) < len(block) else 0)
-    if rest:
-        raise EbertError(f"{names_file} has {len(matrix) + rest:,} names for the {len(matrix):,} vectors of {path}")
+        try:
+            for start in range(0, len(matrix), BATCH):
+                block = np.asarray(matrix[start : start + BATCH])
+                names = list(islice(lines, len(block)))
+                if len(names) < len(block):
+                    raise EbertError(
+                        f"{names_file} has {start + len(names):,} names for the {len(matrix):,} vectors of {path}"
+                    )
+                yield Batch(names, block)
+                advance(block.nbytes)
+            if more := sum(1 for _ in lines):
+                raise EbertError(
+                    f"{names_file} has {len(matrix) + more:,} names for the {len(matrix):,} vectors of {path}"
+                )
+        except UnicodeDecodeError as error:
+            raise EbertError(f"{names_file} is not UTF-8: {error}") from None
 
 
-def _lines(file: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
-    number = 0
+def _is_utf8(name: bytes) -> bool:
     try:
-        for number, line in enumerate(file, 1):
-            if stripped := line.rstrip(b"\r\n"):
-                yield number, stripped
-    except (EOFError, OSError) as error:
-        raise EbertError(f"{path} is truncated or damaged after line {number}: {error}") from None
-
-
-def _fields(line: bytes) -> int:
-    _, tab, numbers = line.partition(b"\t")
-    return len(numbers.split()) if tab else len(line.split()) - 1
-
-
-def _split(line: bytes, dimension: int, path: Path, number: int) -> tuple[str, bytes]:
-    name, tab, numbers = line.partition(b"\t")
-    if not tab:
-        parts = line.rstrip().rsplit(b" ", dimension)
-        name, numbers = parts[0], b" ".join(parts[1:])
-    found = len(numbers.split())
-    if found != dimension:
-        raise EbertError(f"{path}, line {number}: {found} numbers where {dimension} are expected: {line[:60]!r}")
-    try:
-        return name.decode("utf-8"), numbers
+        name.decode()
     except UnicodeDecodeError:
-        raise EbertError(f"{path}, line {number}: the name is not UTF-8: {name[:60]!r}") from None
-
-
-def _numbers(rows: list[tuple[int, bytes]], dimension: int, path: Path) -> NDArray[np.float32]:
-    """Parse all rows at once; only if that fails look for the line that is to blame."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            values = np.fromstring(b" ".join(row for _, row in rows).decode("ascii"), dtype=np.float32, sep=" ")
-            if len(values) == len(rows) * dimension:
-                return values.reshape(-1, dimension)
-        except (ValueError, DeprecationWarning):
-            pass
-    for number, row in rows:
-        try:
-            [float(value) for value in row.split()]
-        except ValueError as error:
-            raise EbertError(f"{path}, line {number}: {error}") from None
-    raise EbertError(f"{path}, lines {rows[0][0]} to {rows[-1][0]}: numbers cannot be read")
-
-
-def _until_blank(file: io.BufferedReader) -> str | None:
-    """Read a name up to the blank that ends it, past the line end that some writers put before it."""
-    name = bytearray()
-    while (byte := file.read(1)) != b" ":
-        if not byte or len(name) > 10_000:
-            return None
-        if byte != b"\n" or name:
-            name += byte
-    return name.decode("utf-8", "replace")
+        return False
+    return True

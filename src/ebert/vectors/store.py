@@ -1,10 +1,9 @@
 """The store of vectors: open, look up, take, nearest, add, save (DESIGN: files on disk)."""
 
-import difflib
 import shutil
 import tempfile
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -14,16 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ebert import files
 from ebert.errors import EbertError, UnknownNameError
-from ebert.vectors import layout, titles
-from ebert.vectors.catalogue import Catalogue
+from ebert.vectors import adding, building, layout, lookup
+from ebert.vectors.catalogue import PAGE, Catalogue, Kind
 from ebert.vectors.entity import Entity, Neighbour
 from ebert.vectors.matrix import open_matrix
-from ebert.vectors.nearest import nearest
+from ebert.vectors.neighbours import near_entities, near_words
 from ebert.vectors.overlay import Overlay
-from ebert.vectors.writer import StoreWriter, writing
-
-CHUNK_ROWS = 8192
-MATCHES = 400  # titles looked at for each way of missing one
+from ebert.vectors.writer import writing
 
 
 class Vectors:
@@ -34,7 +30,7 @@ class Vectors:
     >>> vectors.nearest("Jean Marais", top=3)                                 # doctest: +SKIP
 
     A word and an entity of the same name are different things: `word` and `entity` never mix them up. Reading is safe
-    from any number of threads and processes; adding too.
+    from any number of threads and processes, forked ones too; so is adding.
     """
 
     def __init__(self, path: Path, info: layout.StoreInfo) -> None:
@@ -43,7 +39,10 @@ class Vectors:
         self.word_matrix = self._matrix(layout.WORDS, info.words)
         self.entity_matrix = self._matrix(layout.ENTITIES, info.entities)
         self._catalogue = Catalogue(path / layout.CATALOGUE)
-        self._added = Overlay(path / layout.ADDED, info.dimension)
+        sizes = {"words": info.words, "entities": info.entities}
+        if self._catalogue.sizes != sizes:
+            raise _mixed(self._catalogue.path, self._catalogue.sizes, sizes)
+        self._added = Overlay(path / layout.ADDED, dimension=info.dimension, catalogue=self._catalogue.path)
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -58,33 +57,31 @@ class Vectors:
         *,
         words: Sequence[str] = (),
         word_vectors: ArrayLike | None = None,
-        word_counts: Sequence[int | None] | None = None,
+        word_counts: Iterable[int | None] | None = None,
         entities: Sequence[str] = (),
         entity_vectors: ArrayLike | None = None,
+        entity_counts: Iterable[int | None] | None = None,
         redirects: Iterable[tuple[str, str]] = (),
         wikidata: Iterable[tuple[str, int]] = (),
         path: str | Path | None = None,
+        dtype: str = "float32",
         licence: str = "unknown",
     ) -> Self:
         """Make a store of arrays, shape (names, dimension). Without a path it lives as long as the object does."""
-        arrays = {"words": (words, word_vectors), "entities": (entities, entity_vectors)}
-        given = {kind: (list(names), np.asarray(array)) for kind, (names, array) in arrays.items() if array is not None}
-        if not given:
-            raise EbertError("a store needs word_vectors or entity_vectors")
-        shape = next(iter(given.values()))[1].shape
-        if len(shape) != 2:
-            raise EbertError(f"vectors have shape {shape}; (names, dimension) is needed")
-        scratch = tempfile.mkdtemp(prefix="ebert-store-") if path is None else None
-        with writing(Path(path or scratch or ""), dimension=shape[1]) as writer:
-            for kind, (names, array) in given.items():
-                counts = word_counts if kind == "words" else None
-                writer.add("words" if kind == "words" else "entities", names, array, counts)
-            writer.redirects(redirects)
-            writer.wikidata(wikidata)
-            writer.finish(licence=licence, made={"from": "arrays"})
-        store = cls.open(path or scratch or "")
-        if scratch:
-            weakref.finalize(store, shutil.rmtree, scratch, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix="ebert-store-") if path is None else path)
+        try:
+            building.from_arrays(
+                folder,
+                [("words", words, word_vectors, word_counts), ("entities", entities, entity_vectors, entity_counts)],
+                redirects=redirects, wikidata=wikidata, dtype=dtype, licence=licence,
+            )  # fmt: skip
+            store = cls.open(folder)
+        except BaseException:
+            if path is None:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        if path is None:
+            building.remove_with(store, folder)
         return store
 
     @property
@@ -99,13 +96,20 @@ class Vectors:
 
     def __len__(self) -> int:
         """Count the entities, added ones included."""
-        count, hidden = self._added.counts()
-        return self.info.entities + count - hidden
+        return self.info.entities + len(self._added) - len(self._added.hidden())
+
+    def __bool__(self) -> bool:
+        """Be true even without entities: a store of words is a store."""
+        return True
 
     def __repr__(self) -> str:
         """Show where it is and how large."""
         sizes = f"{self.info.words:,} words, {len(self):,} entities, dimension {self.dimension}"
         return f"<Vectors {self.path.name}: {sizes}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let other processes open the same store: what is sent to them is where it is."""
+        return type(self).open, (str(self.path),)
 
     # Entities
 
@@ -113,13 +117,9 @@ class Vectors:
         """Give the entity with this name, or None.
 
         The name may be a title with blanks or underscores, with its first letter in lower case, a redirect, the URL of
-        a Wikipedia page, or a Wikidata id where the store knows ids. A title goes before a Wikidata id.
+        a Wikipedia page, or a Wikidata id where the store knows ids. Titles go before redirects, and both before ids.
         """
-        forms, number = titles.spellings(name), titles.wikidata_id(name)
-        if self._added and (row := self._added.find(forms, number)):
-            return Entity(row[1], row[0], row[2], row[3], added=True)
-        found = self._catalogue.find(forms, number)
-        return Entity(found[1], found[0], found[2], found[3]) if found else None
+        return lookup.find(self._catalogue, self._added, name)
 
     def __contains__(self, name: str) -> bool:
         """Tell whether there is a vector for the entity with this name."""
@@ -127,44 +127,36 @@ class Vectors:
 
     def entity(self, name: str) -> NDArray[np.float32]:
         """Give the vector of an entity, or an error that names the closest titles."""
-        found = self.find(name)
-        if found is None:
-            raise self.unknown(name)
-        return self.take([found])[0]
+        return self._vector(self._found(name))
 
     def take(self, entities: Sequence[Entity]) -> NDArray[np.float32]:
         """Give the vectors of entities, shape (entities, dimension). Only their rows are read."""
         out = np.empty((len(entities), self.dimension), np.float32)
-        base = [i for i, entity in enumerate(entities) if not entity.added]
-        out[base] = self.entity_matrix[[entities[i].row for i in base]]
-        for i, entity in enumerate(entities):
+        base = [index for index, entity in enumerate(entities) if not entity.added]
+        out[base] = self.entity_matrix[[entities[index].row for index in base]]
+        for index, entity in enumerate(entities):
             if entity.added:
-                out[i] = self._added.vector(entity.row)
+                out[index] = self._vector(entity)
         return out
+
+    def _vector(self, entity: Entity) -> NDArray[np.float32]:
+        return np.array(self._added.vector(entity.row) if entity.added else self.entity_matrix[entity.row], np.float32)
 
     def suggest(self, name: str, count: int = 5) -> list[str]:
         """Give the titles closest to a name, the closest first."""
-        forms = titles.spellings(name)
-        if not forms:
-            return []
-        found = set(self._catalogue.like(forms[0], MATCHES))
-        if self._added:
-            found.update(row[1] for row, _ in self._added.all())
-        wanted = forms[0].casefold()
-        close = difflib.SequenceMatcher(b=wanted, autojunk=False)
-
-        def likeness(title: str) -> float:
-            close.set_seq1(title.casefold())
-            return close.ratio() if close.quick_ratio() > 0.4 else 0.0
-
-        ranked = sorted(((likeness(title), title) for title in found), key=lambda pair: (-pair[0], pair[1]))
-        return [title for score, title in ranked[:count] if score > 0.4]
+        return lookup.suggest(self._catalogue, self._added, name, count)
 
     def unknown(self, name: str) -> UnknownNameError:
         """Make the error for an entity that has no vector."""
         close = ", ".join(repr(title) for title in self.suggest(name))
         hint = f"nearest titles: {close}" if close else "no title looks like it"
         return UnknownNameError(f"no vector for {name!r}; {hint} (ebert vectors find)")
+
+    def _found(self, name: str) -> Entity:
+        found = self.find(name)
+        if found is None:
+            raise self.unknown(name)
+        return found
 
     # Words
 
@@ -178,7 +170,7 @@ class Vectors:
         row = self.find_word(word)
         if row is None:
             raise UnknownNameError(f"no vector for the word {word!r}; words keep their case in a cased store")
-        return np.asarray(self.word_matrix[row], np.float32)
+        return np.array(self.word_matrix[row], np.float32)
 
     def word_count(self, word: str) -> int | None:
         """Give how often a word occurred in the text the vectors come from, where known."""
@@ -199,36 +191,23 @@ class Vectors:
 
         The thing itself is left out.
         """
+        if top < 1 or kind not in ("entities", "words", "both"):
+            raise EbertError(f"cannot give the {top} nearest {kind}: at least 1, of 'entities', 'words' or 'both'")
         itself: tuple[str, str] | None = None
-        if isinstance(query, str):
-            if word:
-                itself, vector = ("word", query), self.word(query)
-            else:
-                found = self.find(query)
-                if found is None:
-                    raise self.unknown(query)
-                itself, vector = ("entity", found.title), self.take([found])[0]
+        if not isinstance(query, str):
+            vector = self._checked(query, "the vector")
+        elif word:
+            itself, vector = ("word", query), self.word(query)
         else:
-            vector = np.asarray(query, np.float32)
-        if vector.shape != (self.dimension,):
-            raise EbertError(f"a vector of shape {vector.shape} does not fit a store of dimension {self.dimension}")
-        found_near = [*self._near("word", vector, top)] if kind != "entities" else []
-        found_near += self._near("entity", vector, top) if kind != "words" else []
-        found_near = [n for n in found_near if (n.kind, n.name) != itself]
-        return sorted(found_near, key=lambda n: -n.similarity)[:top]
-
-    def _near(self, kind: Literal["word", "entity"], vector: NDArray[np.float32], top: int) -> Iterator[Neighbour]:
-        matrix, table = (self.word_matrix, "words") if kind == "word" else (self.entity_matrix, "entities")
-        added = list(self._added.all()) if kind == "entity" and self._added else []
-        rows, scores = nearest(matrix, vector[None], top + 1 + len(added))
-        hidden = {row[1] for row, _ in added}
-        for row, score in zip(rows[0].tolist(), scores[0].tolist(), strict=True):
-            if (name := self._catalogue.name(table, row)) not in hidden:
-                yield Neighbour(kind, name, score)
-        if added:
-            rows, scores = nearest(np.stack([v for _, v in added]), vector[None], len(added))
-            for row, score in zip(rows[0].tolist(), scores[0].tolist(), strict=True):
-                yield Neighbour(kind, added[row][0][1], score)
+            found = self._found(query)
+            itself, vector = ("entity", found.title), self._vector(found)
+        near: list[Neighbour] = []
+        if kind != "entities":
+            near += near_words(self._catalogue, self.word_matrix, vector, top + 1)
+        if kind != "words":
+            near += near_entities(self._catalogue, self._added, self.entity_matrix, vector, top + 1)
+        near = [neighbour for neighbour in near if (neighbour.kind, neighbour.name) != itself]
+        return sorted(near, key=lambda neighbour: -neighbour.similarity)[:top]
 
     # Changing
 
@@ -242,67 +221,36 @@ class Vectors:
         replace: bool = False,
     ) -> Entity:
         """Add an entity under a title. It is on disk, and there for every other reader, when this returns."""
-        title = titles.clean(title)
-        array = np.asarray(vector, np.float32)
-        if not title:
-            raise EbertError("an entity needs a title")
-        if array.shape != (self.dimension,):
-            raise EbertError(
-                f"the vector of {title!r} has shape {array.shape}; this store has dimension {self.dimension}"
-            )
-        if not np.isfinite(array).all():
-            raise EbertError(f"the vector of {title!r} has a value that is not a number")
-        hides = self._catalogue.find([title], None) is not None
-        if hides and not replace:
-            raise EbertError(f"{title!r} has a vector already; use replace=True (--replace) for another one")
-        row = self._added.add(title, array, aliases=aliases, wikidata=wikidata, replace=replace, hides=hides)
-        return Entity(row[1], row[0], row[2], row[3], added=True)
+        array = self._checked(vector, f"the vector of {title!r}")
+        return adding.add(
+            self._catalogue, self._added, title, array, aliases=aliases, wikidata=wikidata, replace=replace
+        )
 
     def save(self, path: str | Path, *, dtype: str | None = None, overwrite: bool = False) -> "Vectors":
         """Write the store to another folder, added entities among the others, and open it."""
         target = Path(path).absolute()
-        if target == self.path and not overwrite:
+        here = target.resolve() == self.path.resolve()
+        if here and not overwrite:
             raise EbertError(f"{target} is this store; added entities are saved already")
-        with writing(target, dimension=self.dimension, dtype=dtype or self.info.dtype, overwrite=overwrite) as writer:
-            self._copy(writer)
+        # In its own place nobody may add meanwhile, as that would be lost.
+        with (
+            self._added.locked() if here else nullcontext(),
+            writing(target, dimension=self.dimension, dtype=dtype or self.info.dtype, overwrite=overwrite) as writer,
+        ):
+            building.copy(writer, self._catalogue, self._added, self.word_matrix, self.entity_matrix)
             writer.finish(licence=self.info.licence, made=dict(self.info.made))
         return Vectors.open(target)
 
-    def _copy(self, writer: StoreWriter) -> None:
-        added = {row[1]: (row, vector) for row, vector in self._added.all()} if self._added else {}
-        numbers: dict[str, int] = {}
-        words = self._catalogue.words()
-        for names, vectors in self.chunks("words"):
-            writer.add("words", names, vectors, [count for _, (_, _, count) in zip(names, words, strict=False)])
-        rows = self._catalogue.entities()
-        for names, vectors in self.chunks("entities"):
-            described = [row for _, row in zip(names, rows, strict=False)]
-            block = np.array(vectors)
-            for i, name in enumerate(names):
-                if name in added:
-                    block[i] = added[name][1]
-            writer.add("entities", names, block, [count for _, _, count, _ in described])
-            numbers.update((title, number) for _, title, _, number in described if number is not None)
-        new = [(name, vector) for name, (_, vector) in added.items() if self._catalogue.find([name], None) is None]
-        if new:
-            writer.add("entities", [name for name, _ in new], np.stack([vector for _, vector in new]))
-        writer.redirects(self._catalogue.redirects())
-        if added:
-            writer.redirects(self._added.redirects())
-            numbers.update((row[1], row[3]) for row, _ in added.values() if row[3] is not None)
-        writer.wikidata(numbers.items())
-
-    def chunks(self, kind: Literal["words", "entities"]) -> Iterator[tuple[list[str], NDArray[Any]]]:
+    def chunks(self, kind: Kind) -> Iterator[tuple[list[str], NDArray[Any]]]:
         """Go through all words or entities (without added ones) in the order of their rows: names and vectors."""
         matrix = self.word_matrix if kind == "words" else self.entity_matrix
-        for start in range(0, len(matrix), CHUNK_ROWS):
-            yield self._catalogue.names(kind, start, start + CHUNK_ROWS), matrix[start : start + CHUNK_ROWS]
+        for start in range(0, len(matrix), PAGE):
+            yield self._catalogue.names(kind, start, start + PAGE), matrix[start : start + PAGE]
 
     def added(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Go through the entities that were added to the store."""
-        if self._added:
-            for row, vector in self._added.all():
-                yield row[1], vector
+        for entity in self._added.all():
+            yield entity.row[1], entity.vector
 
     # Housekeeping
 
@@ -315,14 +263,14 @@ class Vectors:
             "dtype": info.dtype,
             "words": info.words,
             "entities": info.entities,
-            "added": self._added.counts()[0],
+            "added": len(self._added),
             **self._catalogue.counts(),
             "licence": info.licence,
             "made": info.made,
         }
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Let go of the catalogue. The vectors stay mapped as long as anything refers to them."""
         self._catalogue.close()
         self._added.close()
 
@@ -339,8 +287,21 @@ class Vectors:
     def _matrix(self, name: str, rows: int) -> NDArray[Any]:
         matrix = open_matrix(self.path / name)
         if matrix.shape != (rows, self.info.dimension):
-            raise EbertError(
-                f"{self.path / name} has shape {matrix.shape}, but {layout.INFO} says {(rows, self.info.dimension)}; "
-                "the files are not of one store: restore them or make it again"
-            )
+            raise _mixed(self.path / name, matrix.shape, (rows, self.info.dimension))
         return matrix
+
+    def _checked(self, vector: ArrayLike, what: str) -> NDArray[np.float32]:
+        with np.errstate(over="ignore"):
+            array = np.asarray(vector, np.float32)
+        if array.shape != (self.dimension,):
+            raise EbertError(f"{what} has shape {array.shape}; this store has dimension {self.dimension}")
+        if not np.isfinite(array).all():
+            raise EbertError(f"{what} has a value that is not a number or too large for float32")
+        return array
+
+
+def _mixed(path: Path, found: object, expected: object) -> EbertError:
+    return EbertError(
+        f"{path} has {found}, but {layout.INFO} says {expected}; the files are not of one store: "
+        "restore them or make it again"
+    )

@@ -1,16 +1,21 @@
 """The spellings people use for an entity: its title, a URL of its Wikipedia page, its Wikidata id."""
 
 import re
-from urllib.parse import parse_qs, unquote, urlsplit
+import unicodedata
+from collections.abc import Callable
+from urllib.parse import parse_qs, unquote
 
 _BLANKS = re.compile(r"[\s_]+")
-_URL = re.compile(r"^(?:https?:)?(?://)?[a-z][a-z0-9-]*(?:\.m)?\.wikipedia\.org/", re.IGNORECASE)
-_WIKIDATA = re.compile(r"^(?:https?://(?:www\.)?wikidata\.org/(?:wiki|entity)/)?Q([1-9][0-9]*)$", re.IGNORECASE)
+_MARKS = re.compile("[\u200e\u200f\u202a-\u202e]")  # of writing direction: unseen, and copied along from web pages
+_URL = re.compile(r"^(?:https?:)?(?://)?(?:[a-z0-9-]+\.)*wikipedia\.org/", re.IGNORECASE)
+_WIKIDATA = re.compile(
+    r"^(?:https?://(?:www\.|m\.)?wikidata\.org/(?:wiki|entity)/|wd:)?Q([1-9][0-9]{0,17})$", re.IGNORECASE | re.ASCII
+)
 
 
 def clean(title: str) -> str:
-    """Write a title as Wikipedia shows it: blanks for underscores, none doubled, none at the ends."""
-    return _BLANKS.sub(" ", title).strip()
+    """Write a title as Wikipedia does: composed letters, blanks for underscores, none doubled, none at the ends."""
+    return _BLANKS.sub(" ", unicodedata.normalize("NFC", _MARKS.sub("", title))).strip()
 
 
 def spellings(name: str) -> list[str]:
@@ -21,13 +26,13 @@ def spellings(name: str) -> list[str]:
     >>> spellings("https://en.wikipedia.org/wiki/Beyonc%C3%A9#Career")[0]
     'Beyoncé'
     """
-    title = clean(_from_url(name))
+    title = clean(_from_url(name.strip()))
     if not title:
         return []
     # Wikipedia's titles begin with a capital; those of other knowledge bases need not.
-    forms = [title, title[0].upper() + title[1:], title[0].lower() + title[1:]]
-    if (page := title.partition("#")[0].strip()) and page != title:  # a section of a page; 'C#' itself was tried above
-        forms += [page, page[0].upper() + page[1:]]
+    forms = [title, _first(title, str.upper), _first(title, str.lower)]
+    if page := _without_section(title):
+        forms += [page, _first(page, str.upper)]
     return list(dict.fromkeys(forms))
 
 
@@ -37,12 +42,29 @@ def wikidata_id(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def is_text(name: str) -> bool:
+    """Tell whether a name can be written down: half a surrogate pair cannot."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
+
+
+def _first(title: str, change: Callable[[str], str]) -> str:
+    """Change the case of the first letter, unless that makes two of it (ß, ŉ, İ), which Wikipedia does not do."""
+    letter = change(title[0])
+    return letter + title[1:] if len(letter) == 1 else title
+
+
+def _without_section(title: str) -> str | None:
+    """Give the page of 'Jean Marais#Career'. 'C#', 'C# (language)' and 'F#A#∞' are names, not sections of a letter."""
+    page, _, section = title.partition("#")
+    return page.strip() if section and section[0] != " " and len(page) > 1 else None
+
+
 def _from_url(name: str) -> str:
-    name = name.strip()
-    if not _URL.match(name):
+    """Give the title in the URL of a Wikipedia page; anything else is a title already."""
+    url = _URL.match(name)
+    if not url:
         return name
-    parts = urlsplit(name if "//" in name.split("/wiki", 1)[0] else f"//{name}")
-    if title := parse_qs(parts.query).get("title"):
+    path, _, query = name[url.end() :].partition("#")[0].partition("?")
+    if title := parse_qs(query).get("title"):
         return title[0]
-    page = parts.path.partition("/wiki/")[2] or parts.path.lstrip("/")
-    return unquote(page)
+    return unquote(path[len("wiki/") :]) if path.startswith("wiki/") else ""

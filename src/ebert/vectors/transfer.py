@@ -1,24 +1,41 @@
 """Bringing vectors of other formats into a store, and a store's vectors into Wikipedia2Vec's text format."""
 
-import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebert import files
 from ebert.errors import EbertError
 from ebert.progress import Advance, silent
-from ebert.vectors import sources
+from ebert.vectors import sources, textfile
 from ebert.vectors.sources import ENTITY, Batch
 from ebert.vectors.store import Vectors
 from ebert.vectors.wikipedia2vec import Wikipedia2VecModel
-from ebert.vectors.writer import StoreWriter, writing
+from ebert.vectors.writer import StoreWriter, refuse, writing
 
 FORMATS = ("auto", "text", "wikipedia2vec", "word2vec-binary", "numpy")
 KINDS = ("prefix", "words", "entities")  # what a name is: by its ENTITY/ prefix, or all of one kind
+# How files begin that zlib, joblib, gzip, bzip2, zip, xz and zstd wrote.
+PACKED = (b"x\x01", b"x^", b"x\x9c", b"x\xda", b"ZF", b"\x1f\x8b", b"BZh", b"PK", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
+DIGITS = {"float32": 9, "float16": 5}  # that tell all numbers of a type apart
+
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # characters that text has not
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A file that can be read: its batches, and its redirects, which come after them."""
+
+    path: Path
+    batches: Callable[[Advance], Generator[Batch, None, None]]
+    redirects: Callable[[], Iterable[tuple[str, str]]] = tuple
 
 
 def import_vectors(
@@ -33,69 +50,120 @@ def import_vectors(
     overwrite: bool = False,
     advance: Advance = silent,
 ) -> Vectors:
-    """Import one or more files of vectors into a new store, in memory that does not grow with their size."""
-    files.refuse_existing(Path(out), overwrite=overwrite)
-    opened = [_open(Path(path), format, Path(names) if names else None, advance) for path in paths]
-    batches = chain.from_iterable(batch for batch, _ in opened)
-    first = next(batches, None)
-    if first is None:
-        raise EbertError(f"{', '.join(map(str, paths))}: no vectors in there")
-    with writing(Path(out), dimension=first.vectors.shape[1], dtype=dtype, overwrite=overwrite) as writer:
-        for batch in chain([first], batches):
-            _add(writer, batch, kind)
-        for _, redirects in opened:
-            writer.redirects(redirects())
-        made = {"imported": [Path(path).name for path in paths], "format": format}
+    """Import one or more files of vectors into a new store, in memory that does not grow with their size.
+
+    The progress is in bytes, and ends with the sum of the files' sizes.
+    """
+    if kind not in KINDS:
+        raise EbertError(f"unknown kind {kind!r}; choose one of {', '.join(KINDS)}")
+    refuse(Path(out), overwrite=overwrite)
+    opened = [_open(Path(path), format, Path(names) if names else None) for path in paths]
+    with writing(Path(out), dimension=_dimension(opened), dtype=dtype, overwrite=overwrite) as writer:
+        mended = sum(_read(source, writer, kind, advance) for source in opened)
+        for source in opened:
+            writer.redirects(source.redirects())
+        made: dict[str, Any] = {"imported": [source.path.name for source in opened], "format": format}
+        if mended:
+            made["names with bytes that are not UTF-8"] = mended
         writer.finish(licence=licence, made=made)
     return Vectors.open(out)
 
 
 def detect(path: Path) -> str:
     """Tell the format of a file by its ending and its first bytes."""
-    if not path.is_file():
-        raise EbertError(f"there is no file {path}")
+    with sources.open_file(path) as opened:
+        start = opened.stream.read(4096)
     if path.suffix == ".npy":
         return "numpy"
-    try:
-        with sources.open_file(path) as file:
-            start = file.read(4096)
-    except (OSError, EOFError) as error:
-        raise EbertError(f"{path} cannot be read: {error}") from None
     if start[:1] == b"\x80":
         return "wikipedia2vec"
-    if start[:2] in (b"\x78\x01", b"\x78\x9c", b"\x78\xda", b"ZF", b"\x1f\x8b", b"BZ"):
-        raise EbertError(f"{path} is compressed in a way that cannot be read here: decompress it first")
     header, _, rest = start.partition(b"\n")
-    if sources.HEADER.match(header) and any(byte < 9 or 13 < byte < 32 for byte in rest):
+    if sources.HEADER.match(header) and _CONTROL.search(rest):
         return "word2vec-binary"
+    if start.startswith(PACKED) and _CONTROL.search(start):
+        raise EbertError(f"{path} is compressed in a way that cannot be read here: decompress it first")
     return "text"
 
 
-def export_text(vectors: Vectors, out: str | Path, *, decimals: int = 6, advance: Advance = silent) -> int:
-    """Write a store in Wikipedia2Vec's text format (``name TAB numbers``); give the number of lines."""
+def export_text(vectors: Vectors, out: str | Path, *, decimals: int | None = None, advance: Advance = silent) -> int:
+    """Write a store in Wikipedia2Vec's text format (``name TAB numbers``); give the number of lines.
+
+    `decimals` are significant; by default as many as it takes to read the very same numbers again. The format has no
+    place for counts, redirects and Wikidata ids, nor for a tab or a line's end in a word: they become blanks.
+    """
+    digits = decimals or (DIGITS["float32"] if len(vectors) > vectors.info.entities else DIGITS[vectors.info.dtype])
+    line = "%s\t" + " ".join([f"%.{digits}g"] * vectors.dimension) + "\n"
+    blanks = str.maketrans("\t\n\r", "   ")
     written = 0
-    replaced = dict(vectors.added())
-    with files.replacing(Path(out), "w") as file:
-        for kind, prefix in (("words", ""), ("entities", ENTITY)):
-            blocks: Iterable[tuple[list[str], Any]] = vectors.chunks("words" if kind == "words" else "entities")
-            if kind == "entities":
-                blocks = chain(
-                    (_leave_out(block, replaced) for block in blocks), ((([t], v[None])) for t, v in vectors.added())
-                )
-            for names, block in blocks:
-                buffer = io.StringIO()
-                for name, row in zip(names, np.asarray(block, np.float32).tolist(), strict=True):
-                    numbers = " ".join(f"{value:.{decimals}g}" for value in row)
-                    buffer.write(f"{prefix}{name.replace(chr(9), ' ')}\t{numbers}\n")
-                file.write(buffer.getvalue())
-                written += len(names)
-                advance(len(names))
+    with files.replacing(Path(out)) as file:
+        for prefix, block, numbers in _blocks(vectors):
+            rows = zip(block, numbers.tolist(), strict=True)
+            file.write("".join(line % (prefix + name.translate(blanks), *row) for name, row in rows).encode())
+            written += len(block)
+            advance(len(block))
     return written
 
 
-def _leave_out(block: tuple[list[str], Any], names: dict[str, Any]) -> tuple[list[str], Any]:
-    keep = [index for index, name in enumerate(block[0]) if name not in names]
-    return [block[0][index] for index in keep], block[1][keep]
+def _blocks(vectors: Vectors) -> Iterator[tuple[str, Sequence[str], NDArray[np.float32]]]:
+    """Go through words, entities and added entities: prefix, names, numbers."""
+    for names, block in vectors.chunks("words"):
+        yield "", names, np.asarray(block, np.float32)
+    replaced = {title for title, _ in vectors.added()}
+    for names, block in vectors.chunks("entities"):
+        keep = [index for index, name in enumerate(names) if name not in replaced]
+        yield ENTITY, [names[index] for index in keep], np.asarray(block[keep], np.float32)
+    for title, vector in vectors.added():
+        yield ENTITY, [title], vector[None]
+
+
+def _open(path: Path, chosen: str, names: Path | None) -> _Source:
+    """Find out how to read a file."""
+    if chosen not in FORMATS:
+        raise EbertError(f"unknown format {chosen!r}; choose one of {', '.join(FORMATS)}")
+    if not path.is_file():
+        raise EbertError(f"there is no file {path}")
+    kind = detect(path) if chosen == "auto" else chosen
+    if kind == "wikipedia2vec":
+        if path.suffix in (".bz2", ".gz"):
+            raise EbertError(f"{path} is compressed; a model file is mapped, not read: decompress it first")
+        model = Wikipedia2VecModel(path)
+        return _Source(path, model.batches, model.redirects)
+    if kind == "numpy":
+        return _Source(path, lambda advance: sources.read_numpy(path, names, advance))
+    if kind == "word2vec-binary":
+        return _Source(path, lambda advance: sources.read_word2vec_binary(path, advance))
+    return _Source(path, lambda advance: textfile.read_text(path, advance))
+
+
+def _dimension(opened: Sequence[_Source]) -> int:
+    """Give the dimension of the first vectors that are there."""
+    for source in opened:
+        with closing(source.batches(silent)) as batches:
+            for batch in batches:
+                return int(batch.vectors.shape[1])
+    raise EbertError(f"{', '.join(str(source.path) for source in opened)}: no vectors in there")
+
+
+def _read(source: _Source, writer: StoreWriter, kind: str, advance: Advance) -> int:
+    """Put the vectors of a file into a store; give the number of names that had to be mended."""
+    done = mended = 0
+
+    def report(amount: int, /) -> None:
+        nonlocal done
+        done += amount
+        advance(amount)
+
+    with closing(source.batches(report)) as batches:
+        for batch in batches:
+            if batch.vectors.shape[1] != writer.dimension:
+                raise EbertError(
+                    f"{source.path} has vectors of dimension {batch.vectors.shape[1]}, the file before it of "
+                    f"{writer.dimension}: a store has one dimension"
+                )
+            _add(writer, batch, kind)
+            mended += batch.mended
+    advance(max(0, source.path.stat().st_size - done))  # what is no vector, or not needed
+    return mended
 
 
 def _add(writer: StoreWriter, batch: Batch, kind: str) -> None:
@@ -105,29 +173,9 @@ def _add(writer: StoreWriter, batch: Batch, kind: str) -> None:
         if not chosen:
             continue
         names = [batch.names[index] for index in chosen]
-        if is_entity:
-            names = [name.removeprefix(ENTITY) for name in names]
         vectors = batch.vectors if len(chosen) == len(batch.names) else batch.vectors[chosen]
-        counts = [batch.counts[index] for index in chosen] if batch.counts else None
-        writer.add("entities" if is_entity else "words", names, vectors, counts)
-
-
-Opened = tuple[Iterator[Batch], Callable[[], Iterable[tuple[str, str]]]]
-
-
-def _open(path: Path, chosen: str, names: Path | None, advance: Advance) -> Opened:
-    """Give the batches of a file and a function for its redirects."""
-    if chosen not in FORMATS:
-        raise EbertError(f"unknown format {chosen!r}; choose one of {', '.join(FORMATS)}")
-    kind = detect(path) if chosen == "auto" else chosen
-    if not path.is_file():
-        raise EbertError(f"there is no file {path}")
-    if kind == "wikipedia2vec":
-        if path.suffix in (".bz2", ".gz"):
-            raise EbertError(f"{path} is compressed; a model file is mapped, not read: decompress it first")
-        model = Wikipedia2VecModel(path)
-        return model.batches(advance), model.redirects
-    if kind == "numpy":
-        return sources.read_numpy(path, names, advance), tuple
-    reader = sources.read_word2vec_binary if kind == "word2vec-binary" else sources.read_text
-    return reader(path, advance), tuple
+        counts = [batch.counts[index] for index in chosen] if batch.counts is not None else None
+        if is_entity:
+            writer.add("entities", [name.removeprefix(ENTITY) for name in names], vectors, counts=counts)
+        else:
+            writer.add("words", names, vectors, counts=counts)

@@ -1,6 +1,6 @@
 """Reading the model files of Wikipedia2Vec (joblib pickles), without running anything in them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Sized
 from pathlib import Path
 from typing import Any
 
@@ -25,39 +25,54 @@ class Wikipedia2VecModel:
                 "Wikipedia2Vec keeps names in marisa tries: pip install 'ebert[wikipedia2vec]' to read its model files"
             ) from None
         value = pickles.load(path)
+        self._words, self._entities = marisa_trie.Trie(), marisa_trie.Trie()
+        self._redirects = marisa_trie.RecordTrie("<I")
         try:
             dictionary = value["dictionary"]
-            self.vectors: NDArray[Any] = value["syn0"]
-            self._words, self._entities = marisa_trie.Trie(), marisa_trie.Trie()
-            self._redirects = marisa_trie.RecordTrie("<I")
+            self._vectors: NDArray[Any] = np.asarray(value["syn0"])
             self._words.frombytes(dictionary["word_dict"])
             self._entities.frombytes(dictionary["entity_dict"])
             self._redirects.frombytes(dictionary["redirect_dict"])
-            self._counts = [np.asarray(dictionary[f"{kind}_stats"]).reshape(-1, 2)[:, 0] for kind in ("word", "entity")]
-            self.meta: Mapping[str, Any] = dictionary.get("meta") or {}
-        except (KeyError, TypeError, AttributeError, ValueError, RuntimeError) as error:
+            self._word_counts = _counts(dictionary["word_stats"], self._words)
+            self._entity_counts = _counts(dictionary["entity_stats"], self._entities)
+        except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError, MemoryError) as error:
             raise EbertError(
                 f"{path} is not a model of Wikipedia2Vec 1.0 or later ({type(error).__name__}: {error}); "
                 "load it with the Wikipedia2Vec that made it and save it as text (save_text)"
             ) from None
-        sizes = len(self._words), len(self._entities)
-        if self.vectors.ndim != 2 or len(self.vectors) < sum(sizes):
-            raise EbertError(f"{path} has vectors of shape {self.vectors.shape} for {sum(sizes):,} names")
+        names = len(self._words) + len(self._entities)
+        if self._vectors.ndim != 2 or self._vectors.dtype.kind != "f" or len(self._vectors) < names:
+            shape = f"vectors of shape {self._vectors.shape}, {self._vectors.dtype}"
+            raise EbertError(f"{path} has {shape}, for {names:,} names; it is damaged, or was never trained")
 
-    def batches(self, advance: Advance = silent) -> Iterator[Batch]:
+    def batches(self, advance: Advance = silent) -> Generator[Batch, None, None]:
         """Go through words, then entities."""
-        for trie, prefix, offset, counts in (
-            (self._words, "", 0, self._counts[0]),
-            (self._entities, ENTITY, len(self._words), self._counts[1]),
-        ):
-            for start in range(0, len(trie), BATCH):
-                stop = min(len(trie), start + BATCH)
-                names = [prefix + trie.restore_key(index) for index in range(start, stop)]
-                block = self.vectors[offset + start : offset + stop]
-                yield Batch(names, np.asarray(block, np.float32), counts[start:stop].tolist())
-                advance(block.nbytes)
+        words = len(self._words)
+        yield from self._part(self._words, "", self._vectors[:words], self._word_counts, advance)
+        yield from self._part(self._entities, ENTITY, self._vectors[words:], self._entity_counts, advance)
 
     def redirects(self) -> Iterator[tuple[str, str]]:
         """Go through the redirects."""
+        count = len(self._entities)
         for title, (index,) in self._redirects.iteritems():
-            yield title, self._entities.restore_key(index)
+            # One that leads nowhere gets no target, and is counted as dropped with the others.
+            yield title, self._entities.restore_key(index) if index < count else ""
+
+    @staticmethod
+    def _part(
+        trie: Any, prefix: str, vectors: NDArray[Any], counts: NDArray[Any] | None, advance: Advance
+    ) -> Iterator[Batch]:
+        for start in range(0, len(trie), BATCH):
+            stop = min(len(trie), start + BATCH)
+            names = [prefix + trie.restore_key(index) for index in range(start, stop)]
+            block = np.asarray(vectors[start:stop])
+            yield Batch(names, block, None if counts is None else counts[start:stop].tolist())
+            advance(block.nbytes)
+
+
+def _counts(statistics: Any, names: Sized) -> NDArray[Any] | None:
+    """Give how often each name occurred. A model that came from text knows it of none and says zero for all."""
+    counts: NDArray[Any] = np.asarray(statistics).reshape(-1, 2)[:, 0]
+    if len(counts) < len(names):
+        raise ValueError(f"{len(counts)} counts for {len(names)} names")
+    return counts if counts.any() else None

@@ -1,12 +1,13 @@
 """Making a store: names and vectors come in batches, in bounded memory, into a folder that appears when it is whole."""
 
 import hashlib
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +15,22 @@ from numpy.typing import NDArray
 from ebert import __version__, files
 from ebert.errors import EbertError
 from ebert.vectors import catalogue, layout, titles
+from ebert.vectors.catalogue import NAME, Kind
 from ebert.vectors.matrix import MatrixWriter
 
-Kind = Literal["words", "entities"]
+Numbers = list[int | None]
+
 EXAMPLES = 10  # of dropped names that store.json keeps
 
 
 @dataclass
 class Dropped:
-    """Names that were left out, by reason."""
+    """What was left out, by reason."""
 
     duplicates: int = 0
-    empty: int = 0
-    redirects: int = 0  # redirects from an existing title, or to one that is not in the store
+    empty: int = 0  # names
+    redirects: int = 0  # from an existing title or redirect, or to a title that is not in the store
+    wikidata: int = 0  # ids of titles that are not in the store
     examples: list[str] = field(default_factory=list)
 
     def note(self, name: str) -> None:
@@ -42,86 +46,146 @@ class StoreWriter:
         """Begin a store in an empty folder."""
         if dimension < 1:
             raise EbertError(f"a vector cannot have dimension {dimension}")
-        self.dropped = Dropped()
-        self._folder, self._dimension, self._dtype = folder, dimension, dtype
-        self._names = hashlib.sha256()
-        self._catalogue = catalogue.create(folder / layout.CATALOGUE)
-        self._matrices = {
-            "words": MatrixWriter(folder / layout.WORDS, dimension=dimension, dtype=dtype),
-            "entities": MatrixWriter(folder / layout.ENTITIES, dimension=dimension, dtype=dtype),
-        }
+        self.dropped, self.dimension = Dropped(), dimension
+        self._folder, self._dtype = folder, dtype
+        self._digest = hashlib.sha256()
+        with ExitStack() as opened:
+            self._words = MatrixWriter(folder / layout.WORDS, dimension=dimension, dtype=dtype, digest=True)
+            opened.callback(self._words.close)
+            self._entities = MatrixWriter(folder / layout.ENTITIES, dimension=dimension, dtype=dtype)
+            opened.callback(self._entities.close)
+            self._catalogue = catalogue.create(folder / layout.CATALOGUE)
+            opened.callback(self._catalogue.close)
+            self._opened = opened.pop_all()
 
     def add(
-        self, kind: Kind, names: Sequence[str], vectors: NDArray[Any], counts: Sequence[int | None] | None = None
+        self,
+        kind: Kind,
+        names: Sequence[str],
+        vectors: NDArray[Any],
+        *,
+        counts: Iterable[int | None] | None = None,
+        wikidata: Iterable[int | None] | None = None,
     ) -> int:
         """Add names with their vectors, shape (names, dimension); give how many were new."""
         if len(names) != len(vectors):
             raise EbertError(f"{len(names)} names but {len(vectors)} vectors: every vector needs one name")
-        names = [titles.clean(name) if kind == "entities" else name for name in names]
-        known = catalogue.known(self._catalogue, kind, names)
-        keep: list[int] = []
-        for index, name in enumerate(names):
-            if not name or name in known:
-                self.dropped.duplicates += bool(name)
-                self.dropped.empty += not name
-                self.dropped.note(name)
-            else:
-                known.add(name)
-                keep.append(index)
-        matrix = self._matrices[kind]
-        first = matrix.rows
-        matrix.append(vectors if len(keep) == len(names) else np.asarray(vectors)[keep])
-        column = "word" if kind == "words" else "title"
-        self._catalogue.executemany(
-            f"INSERT INTO {kind} (row, {column}, count) VALUES (?, ?, ?)",
-            ((first + i, names[index], counts[index] if counts else None) for i, index in enumerate(keep)),
-        )
+        if kind == "entities":
+            names = [titles.clean(name) for name in names]
+        matrix = self._words if kind == "words" else self._entities
+        numbers = {
+            "counts": _integers(counts, len(names), "counts"),
+            "wikidata": _integers(wikidata, len(names), "ids"),
+        }
+        try:
+            kept = self._register(kind, matrix.rows, names, **numbers)
+        except UnicodeEncodeError as error:
+            raise EbertError(f"{error.object[:60]!r} cannot be a name: it has half a surrogate pair") from None
+        fresh = names if len(kept) == len(names) else [names[index] for index in kept]
+        matrix.append(vectors if len(kept) == len(names) else np.asarray(vectors)[kept], fresh)
         if kind == "words":
-            self._names.update("".join(f"{names[index]}\0" for index in keep).encode("utf-8", "surrogatepass"))
-        return len(keep)
+            self._digest.update("".join(f"{name}\0" for name in fresh).encode())
+        return len(fresh)
 
     def redirects(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Add redirects, from one title to another. Call it after the entities."""
-        query = self._catalogue.execute
-        for source, target in pairs:
-            source, target = titles.clean(source), titles.clean(target)
-            row = query("SELECT row FROM entities WHERE title = ?", (target,)).fetchone()
-            if not row or query("SELECT 1 FROM entities WHERE title = ?", (source,)).fetchone():
-                self.dropped.redirects += 1
-                continue
-            query("INSERT OR IGNORE INTO redirects VALUES (?, ?)", (source, row[0]))
+        query = (
+            "INSERT OR IGNORE INTO redirects SELECT :source, row FROM entities WHERE title = :target"
+            " AND :source != '' AND NOT EXISTS (SELECT 1 FROM entities WHERE title = :source)"
+        )
+        cleaned = ({"source": titles.clean(source), "target": titles.clean(target)} for source, target in pairs)
+        self.dropped.redirects += self._missed(query, cleaned)
 
     def wikidata(self, pairs: Iterable[tuple[str, int]]) -> None:
         """Set the Wikidata ids of entities by title. Call it after the entities."""
-        self._catalogue.executemany(
-            "UPDATE entities SET wikidata = ? WHERE title = ?", ((number, titles.clean(t)) for t, number in pairs)
-        )
+        cleaned = ({"title": titles.clean(title), "number": int(number)} for title, number in pairs)
+        query = "UPDATE entities SET wikidata = :number WHERE title = :title"
+        self.dropped.wikidata += self._missed(query, cleaned)
 
     def finish(self, *, licence: str, made: dict[str, Any]) -> layout.StoreInfo:
         """Write what is left and give the description of the store."""
         self._catalogue.executescript(catalogue.SEARCH)
         self._catalogue.commit()
         self._catalogue.close()
-        self._names.update(self._matrices["words"].close().encode())
-        self._matrices["entities"].close()
+        with (self._folder / layout.CATALOGUE).open("rb") as file:
+            os.fsync(file.fileno())
+        self._digest.update(self._words.finish().encode())
+        self._entities.finish()
         dropped = {key: value for key, value in vars(self.dropped).items() if value}
         info = layout.StoreInfo(
-            dimension=self._dimension,
+            dimension=self.dimension,
             dtype=self._dtype,
-            words=self._matrices["words"].rows,
-            entities=self._matrices["entities"].rows,
-            words_sha256=self._names.hexdigest(),
+            words=self._words.rows,
+            entities=self._entities.rows,
+            words_sha256=self._digest.hexdigest(),
             licence=licence,
             made={"ebert": __version__, **made, **({"dropped": dropped} if dropped else {})},
         )
         info.write(self._folder)
         return info
 
-    def abandon(self) -> None:
-        """Let go of the files of a store that will not be finished."""
-        self._catalogue.close()
-        for matrix in self._matrices.values():
-            matrix.__exit__(None, None, None)
+    def close(self) -> None:
+        """Let go of the files, finished or not."""
+        self._opened.close()
+
+    def _register(
+        self, kind: Kind, first: int, names: Sequence[str], *, counts: Numbers, wikidata: Numbers
+    ) -> Sequence[int]:
+        """Put names into the catalogue, the rows beginning with `first`; give the indexes of those that were new."""
+        extra = ", wikidata" if kind == "entities" else ""
+        insert = f"INSERT OR IGNORE INTO {kind} (row, {NAME[kind]}, count{extra}) VALUES (?, ?, ?{', ?' * bool(extra)})"
+
+        def rows(indexes: Sequence[int]) -> Iterator[tuple[int | str | None, ...]]:
+            for row, index in enumerate(indexes, first):
+                given = (row, names[index], counts[index])
+                yield (*given, wikidata[index]) if extra else given
+
+        everything = range(len(names))
+        if all(names) and self._catalogue.executemany(insert, rows(everything)).rowcount == len(names):
+            return everything
+        # Some are empty or were there already, so the rows of those after them are wrong: once more, one by one.
+        self._catalogue.execute(f"DELETE FROM {kind} WHERE row >= ?", (first,))
+        known = catalogue.known(self._catalogue, kind, names)
+        new: list[int] = []
+        for index, name in enumerate(names):
+            if name and name not in known:
+                known.add(name)
+                new.append(index)
+            else:
+                self.dropped.duplicates += bool(name)
+                self.dropped.empty += not name
+                self.dropped.note(name)
+        self._catalogue.executemany(insert, rows(new))
+        return new
+
+    def _missed(self, query: str, values: Iterable[dict[str, Any]]) -> int:
+        """Run a query for each of the values; count those for which it changed nothing."""
+        given = 0
+
+        def counted() -> Iterator[dict[str, Any]]:
+            nonlocal given
+            for given, value in enumerate(values, 1):  # noqa: B007
+                yield value
+
+        changed = self._catalogue.executemany(query, counted()).rowcount
+        return given - max(0, changed)  # -1: the query never ran
+
+
+def _integers(numbers: Iterable[int | None] | None, length: int, what: str) -> Numbers:
+    """Give plain integers, of which SQLite takes no other kind, one for each name."""
+    given: Numbers = (
+        [None] * length if numbers is None else [None if number is None else int(number) for number in numbers]
+    )
+    if len(given) != length:
+        raise EbertError(f"{len(given)} {what} for {length} names: every name needs one, which may be None")
+    return given
+
+
+def refuse(path: Path, *, overwrite: bool) -> None:
+    """Complain if a store cannot be made at `path`; a folder of anything else is not overwritten even on request."""
+    files.refuse_existing(path, overwrite=overwrite)
+    if path.is_dir() and any(path.iterdir()) and not (path / layout.INFO).is_file():
+        raise EbertError(f"{path} holds other things than a store of vectors, which stay: choose another place")
 
 
 @contextmanager
@@ -130,11 +194,17 @@ def writing(path: Path, *, dimension: int, dtype: str = "float32", overwrite: bo
 
     Until then everything is in a temporary folder beside it, and whatever was at `path` stays.
     """
-    with files.replacing_folder(path, overwrite=overwrite) as folder:
-        writer = StoreWriter(folder, dimension=dimension, dtype=dtype)
-        try:
-            yield writer
-        except sqlite3.OperationalError as error:  # a full disk, as SQLite puts it
-            raise OSError(f"cannot write {path}: {error}") from error
-        finally:
-            writer.abandon()
+    refuse(path, overwrite=overwrite)
+    try:
+        with files.replacing_folder(path, overwrite=overwrite) as folder:
+            writer = StoreWriter(folder, dimension=dimension, dtype=dtype)
+            try:
+                yield writer
+            finally:
+                writer.close()
+    except sqlite3.OperationalError as error:  # a full disk, as SQLite puts it
+        raise OSError(f"cannot write {path}: {error}") from error
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error  # a full disk, which does not say where

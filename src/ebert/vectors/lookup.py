@@ -1,0 +1,47 @@
+"""Finding an entity by whatever people call it, in a store and among the entities added to it."""
+
+from ebert.vectors import suggestions, titles
+from ebert.vectors.catalogue import Catalogue, EntityRow, Names
+from ebert.vectors.entity import Entity
+from ebert.vectors.overlay import Overlay
+
+
+def find(catalogue: Catalogue, added: Overlay, name: str) -> Entity | None:
+    """Give the entity with a name, or None. Titles go before redirects, and both before Wikidata ids."""
+    forms = titles.spellings(name)
+    overlay = added if added else None  # asked once, as it looks at the disk
+    for step in (Names.titled, Names.redirected):
+        made = step(catalogue, forms)
+        later = step(overlay, forms) if overlay is not None else None
+        if later and (not made or later[0] <= made[0]):
+            return entity(later[1], added=True)
+        if made:
+            return _current(overlay, made[1])
+    number = titles.wikidata_id(name)
+    if number is None:
+        return None
+    if overlay is not None and (row := overlay.numbered(number)):
+        return entity(row, added=True)
+    row = catalogue.numbered(number)
+    return _current(overlay, row) if row else None
+
+
+def suggest(catalogue: Catalogue, added: Overlay, name: str, count: int) -> list[str]:
+    """Give the titles closest to a name, the closest first."""
+    forms = titles.spellings(name)
+    if not forms:
+        return []
+    found = {title for form in forms[:2] for title in suggestions.candidates(catalogue, form)}
+    return suggestions.closest(forms[0], found.union(added.titles()), count)
+
+
+def entity(row: EntityRow, *, added: bool = False) -> Entity:
+    """Give the entity of a row."""
+    number, title, count, wikidata = row
+    return Entity(title, number, count, wikidata, added=added)
+
+
+def _current(overlay: Overlay | None, row: EntityRow) -> Entity:
+    """Give the entity of a row of the store, or what took its place."""
+    later = overlay.titled([row[1]]) if overlay is not None else None
+    return entity(later[1], added=True) if later else entity(row)

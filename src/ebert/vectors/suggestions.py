@@ -1,0 +1,51 @@
+"""The titles closest to one that is not there: cheap searches for candidates, then a comparison letter by letter."""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from ebert.vectors.catalogue import Catalogue
+
+CANDIDATES = 400  # looked at for each way of missing a title
+WORDS, LETTERS = 8, 100  # of a title that are searched for
+CLOSE = 0.4  # the least likeness of a title worth showing
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def candidates(catalogue: Catalogue, title: str) -> list[str]:
+    """Give titles that share words or a beginning with `title`, in no order."""
+    found: dict[str, None] = {}
+    for match in _searches(_WORD.findall(title)[:WORDS]):
+        found.update(dict.fromkeys(catalogue.search(match, CANDIDATES)))
+    for length in range(min(len(title), LETTERS), 1, -1):  # a slip of the pen later on in the title
+        titles = catalogue.beginning(title[:length], CANDIDATES)
+        found.update(dict.fromkeys(titles))
+        if len(titles) == CANDIDATES:
+            break
+    return list(found)
+
+
+def closest(wanted: str, titles: Iterable[str], count: int) -> list[str]:
+    """Give the titles most like the wanted one, the most alike first."""
+    compare = difflib.SequenceMatcher(b=wanted.casefold(), autojunk=False)
+
+    def likeness(title: str) -> float:
+        compare.set_seq1(title.casefold())
+        return compare.ratio() if compare.quick_ratio() > CLOSE else 0.0
+
+    ranked = sorted(((likeness(title), title) for title in titles), key=lambda pair: (-pair[0], pair[1]))
+    return [title for score, title in ranked[:count] if score > CLOSE]
+
+
+def _searches(words: Sequence[str]) -> Iterator[str]:
+    """Give queries for the ways in which a few words are written wrongly. Quoted, a word is never an operator."""
+    quoted = [f'"{word}"' for word in words]
+    if words:
+        yield " ".join(quoted)  # all are right: their order, case, accents or punctuation are not
+    if len(words) > 1:
+        for index in range(len(words)):  # all but one
+            yield " ".join(quoted[:index] + quoted[index + 1 :])
+    # All go wrong after their beginnings. Beginnings of one or two letters would match half of Wikipedia.
+    if starts := [f'"{word[:3]}"*' for word in words if len(word) > 3]:
+        yield " ".join(starts)

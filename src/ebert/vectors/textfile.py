@@ -1,0 +1,128 @@
+"""Reading vectors in text: Wikipedia2Vec's own format, word2vec's and GloVe's. A line is a name, then its numbers.
+
+Wikipedia2Vec parts the name from the numbers by a tab, the others by a blank, though a name may have blanks in it.
+word2vec writes a first line with the number of vectors and their dimension.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO
+
+from ebert.errors import EbertError
+from ebert.progress import Advance, silent
+from ebert.vectors import numerals
+from ebert.vectors.sources import BATCH, BATCH_BYTES, HEADER, Batch, open_file
+
+AHEAD = 100  # lines that tell the dimension where no header does
+LINE_BYTES = 16 << 20  # a longer one is not a line of text
+
+_NUMBER = re.compile(rb" -?\d*\.\d{3,}(?:e[-+]?\d+)?$")  # at the end of a name, it is a number too many
+
+Line = tuple[int, bytes]  # its number, counted from 1, and the line
+
+
+def read_text(path: Path, advance: Advance = silent) -> Generator[Batch, None, None]:
+    """Read a file of text, which may be compressed (``.gz``, ``.bz2``)."""
+    with open_file(path) as opened:
+        lines = _lines(opened.stream, path)
+        first = list(islice(lines, AHEAD))
+        header = HEADER.match(first[0][1]) if first else None
+        if header:
+            del first[0]
+        if not first:
+            raise EbertError(f"{path} has no vectors in it")
+        dimension = int(header[2]) if header else _dimension(first)
+        if dimension < 1:
+            raise EbertError(f"{path}, line {first[0][0]}: no numbers after the name: {first[0][1][:60]!r}")
+        count = 0
+        for batch in _batches(chain(first, lines)):
+            yield _parse(batch, dimension, path)
+            count += len(batch)
+            opened.report(advance)
+        if header and count != int(header[1]):
+            raise EbertError(
+                f"{path} has {count:,} vectors where its first line promises {int(header[1]):,}; "
+                "get the file again, or remove the first line if the file is as it should be"
+            )
+
+
+def _lines(file: IO[bytes], path: Path) -> Iterator[Line]:
+    """Go through the lines that have something on them."""
+    number = 0
+    while line := file.readline(LINE_BYTES):
+        number += 1
+        if len(line) == LINE_BYTES:
+            raise EbertError(f"{path}, line {number}: longer than {LINE_BYTES:,} bytes; is this a file of text?")
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")  # the mark that some editors put before UTF-8
+        if stripped := line.rstrip(b"\r\n"):
+            yield number, stripped
+
+
+def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    batch: list[Line] = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += len(line[1])
+        if len(batch) == BATCH or size > BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _dimension(lines: Sequence[Line]) -> int:
+    """Give the dimension that most lines have, so that one bad line or a name with blanks misleads nobody."""
+    return Counter(_count(line) for _, line in lines).most_common(1)[0][0]
+
+
+def _count(line: bytes) -> int:
+    _, tab, numbers = line.partition(b"\t")
+    return len(numbers.split()) if tab else len(line.split()) - 1
+
+
+def _parse(lines: Sequence[Line], dimension: int, path: Path) -> Batch:
+    names, rows = [], []
+    for number, line in lines:
+        name, row = _split(line, dimension)
+        if b" " in name and _NUMBER.search(name):
+            raise EbertError(f"{path}, line {number}: more than {dimension} numbers: {line[:60]!r}")
+        try:
+            names.append(name.decode())
+        except UnicodeDecodeError:
+            raise EbertError(f"{path}, line {number}: the name is not UTF-8: {name[:60]!r}") from None
+        rows.append(row)
+    vectors = numerals.parse(rows, dimension)
+    if vectors is None:
+        raise _blame(lines, rows, dimension, path)
+    return Batch(names, vectors)
+
+
+def _split(line: bytes, dimension: int) -> tuple[bytes, bytes]:
+    """Part a line into name and numbers."""
+    name, tab, numbers = line.partition(b"\t")
+    if tab:
+        return name, numbers
+    name, _, numbers = line.rstrip(b" ").partition(b" ")
+    if numbers.count(b" ") == dimension - 1:
+        return name, numbers
+    parts = line.rsplit(None, dimension)  # the name has blanks in it
+    return parts[0], b" ".join(parts[1:])
+
+
+def _blame(lines: Sequence[Line], rows: Sequence[bytes], dimension: int, path: Path) -> EbertError:
+    """Find the line that kept a batch from being read."""
+    for (number, line), row in zip(lines, rows, strict=True):
+        parts = row.split()
+        for part in parts:
+            if numerals.parse([part], 1) is None:
+                return EbertError(f"{path}, line {number}: {part[:60]!r} is not a number that can be stored")
+        if len(parts) != dimension:
+            return EbertError(
+                f"{path}, line {number}: {len(parts)} numbers where {dimension} are expected: {line[:60]!r}"
+            )
+    return EbertError(f"{path}, lines {lines[0][0]} to {lines[-1][0]}: numbers cannot be read")

@@ -1,0 +1,99 @@
+"""Hidden states and the way back to the words of the passage, for every kind of tokenizer."""
+
+import unicodedata
+
+import pytest
+import torch
+
+from ebert import EBert, EbertError, Mention, Passage
+
+TEXT = "The actor [[Jean Marais]] was born in [[Paris]] ( [MASK] ) ."
+
+
+def states_of(model: EBert, text: str, *, mode: str = "bert") -> torch.Tensor:
+    with torch.inference_mode():
+        return model.encoder.base_model(**model.collator(mode=mode)([text])).last_hidden_state[0]
+
+
+def test_states_are_the_encoders_own(model):
+    encoding = model.encode(TEXT, mode="concat")
+    assert list(encoding.tokens) == model.pieces(TEXT, mode="concat")
+    torch.testing.assert_close(encoding.states, states_of(model, TEXT, mode="concat"), atol=1e-5, rtol=0)
+    assert encoding.states.shape[1] == model.encoder.config.hidden_size
+    embeddings = model.encode(TEXT, layer=0)
+    last = model.encode(TEXT, layer=2)
+    assert not torch.allclose(embeddings.states, last.states, atol=1e-2)
+    with pytest.raises(EbertError, match=r"has no layer 3: 0 \(the embeddings\) to 2"):
+        model.encode(TEXT, layer=3)
+
+
+def test_words_and_their_states(model):
+    encoding = model.encode(TEXT, mode="concat")
+    passage = encoding.passage
+    words = [word.text for word in encoding.words]
+    assert words == ["The", "actor", "Jean", "Marais", "was", "born", "in", "Paris", "(", "[MASK]", ")", "."]
+    assert all(passage.text[word.start : word.end] == word.text for word in encoding.words)
+    assert encoding.word_states.shape == (len(words), encoding.states.shape[1])
+    mask = encoding.tokens.index(model.tokenizer.mask_token)
+    assert encoding.word_states[words.index("[MASK]")].equal(encoding.states[mask])
+    # A word of several pieces has their mean; the first piece of Marais follows that of Jean.
+    second = encoding.tokens.index("Jean_Marais") + 3
+    last = next(i for i in range(second, len(encoding.tokens)) if encoding.tokens[i].strip("Ġ▁") == "was")
+    torch.testing.assert_close(encoding.word_states[3], encoding.states[second:last].mean(dim=0))
+
+
+def test_entities_and_replaced_words(model):
+    for mode in ("concat", "replace"):
+        encoding = model.encode(TEXT, mode=mode)
+        for mention in encoding.passage.mentions:
+            place = encoding.tokens.index(mention.entity.replace(" ", "_"))
+            assert encoding.entity(mention).equal(encoding.states[place])
+        assert encoding.entity(Mention(0, 3, "Paris")) is None
+        words = {word.text: state for word, state in zip(encoding.words, encoding.word_states, strict=True)}
+        jean = encoding.entity(encoding.passage.mentions[0])
+        assert words["Jean"].equal(jean) == words["Marais"].equal(jean) == (mode == "replace")
+    plain = model.encode(TEXT, mode="bert")
+    assert plain.entity(plain.passage.mentions[0]) is None
+
+
+TEXTS = {
+    "accents": ("Beyoncé sang in Zürich , naïve Å .", ["Beyoncé", "sang", "in", "Zürich", ",", "naïve", "Å", "."]),
+    "accents of their own": ("Beyonce\u0301 sang", ["Beyonce\u0301", "sang"]),
+    "emoji": ("She sang 😀 in 😀Rome!", ["She", "sang", "😀", "in", "😀", "Rome", "!"]),
+    "right to left": ("in القاهرة and שלום .", ["in", "القاهرة", "and", "שלום", "."]),
+    "vowel signs": ("in हिन्दी and", ["in", "हिन्दी", "and"]),
+    "no blanks": ("a(b)c'd", ["a", "(", "b", ")", "c", "'", "d"]),
+    "blanks": ("  in \t the\n\nworld ", ["in", "the", "world"]),
+}
+
+
+@pytest.mark.parametrize("case", TEXTS)
+@pytest.mark.parametrize("mode", ["bert", "concat", "replace"])
+def test_words_of_any_script(model, case, mode):
+    text, words = TEXTS[case]
+    # An entity before the text shifts everything in what the tokenizer sees, but nothing in what comes back.
+    passage = Passage(f"Paris {text}", (Mention(0, 5, "Paris"),))
+    encoding = model.encode(passage, mode=mode)
+    assert [word.text for word in encoding.words] == ["Paris", *words]
+    assert all(passage.text[word.start : word.end] == word.text for word in encoding.words)
+    covered = [span for span in encoding.pieces.spans if span[0] < span[1]]
+    assert all(passage.text[start:end].strip() == passage.text[start:end] for start, end in covered)
+    assert {i for start, end in covered for i in range(start, end)} >= {
+        i
+        for word in encoding.words
+        for i in range(word.start, word.end)
+        if not unicodedata.category(passage.text[i]).startswith("M")  # some encoders do without accents
+    }
+
+
+def test_a_span_that_no_piece_covers(model):
+    with pytest.raises(EbertError, match="no piece of the encoder covers characters 2:3"):
+        model.encode("in the world").span(2, 3)
+
+
+def test_encodings_come_in_order_whatever_the_batches(model):
+    texts = [TEXT, "a [[Rome]] film", "the king", "a [[Paris]] film in the best world of [[Rome]] and Spain"]
+    for budget in (1, 1000):
+        for text, encoding in zip(texts, model.encode(texts, budget=budget), strict=True):
+            assert encoding.passage == Passage.parse(text)
+            torch.testing.assert_close(encoding.states, model.encode(text).states, atol=1e-4, rtol=0)

@@ -1,0 +1,204 @@
+"""A model folder: saved and loaded, moved, and refused when it does not belong to what it is given."""
+
+import json
+import shutil
+
+import pytest
+import torch
+import transformers
+from architectures import ARCHITECTURES, LONGEST, bert, store
+
+from ebert import AlignmentOptions, EBert, EbertError, Vectors
+from ebert.bert.loading import quiet
+
+TEXT = "The native language of [[Jean Marais]] is [MASK] ."
+
+
+def test_saved_and_loaded(model, tmp_path):
+    model.save_pretrained(tmp_path / "model")
+    again = EBert.from_pretrained(tmp_path / "model")
+    for mode in ("bert", "concat", "replace"):
+        assert again.fill(TEXT, mode=mode) == model.fill(TEXT, mode=mode)
+    assert again.alignment.report == model.alignment.report
+    assert sorted(p.name for p in (tmp_path / "model").iterdir()) == [
+        "README.md",
+        "alignment.safetensors",
+        "ebert.json",
+    ]
+
+
+def test_a_folder_with_everything_in_it_can_go_anywhere(model, tmp_path):
+    model.save_pretrained(tmp_path / "model", include_vectors=True, include_encoder=True)
+    shutil.move(tmp_path / "model", tmp_path / "moved")
+    again = EBert.from_pretrained(tmp_path / "moved")
+    assert again.fill(TEXT) == model.fill(TEXT)
+    again.save_pretrained(tmp_path / "moved", include_vectors=True, include_encoder=True)  # over itself
+    assert EBert.from_pretrained(tmp_path / "moved").fill(TEXT) == model.fill(TEXT)
+
+
+def test_an_encoder_kept_in_half_precision(tiny, tmp_path):
+    model = EBert.fit(tiny.folder("bert"), tiny.vectors, dtype=torch.float16)
+    model.save_pretrained(tmp_path / "model", include_encoder=True)
+    again = EBert.from_pretrained(tmp_path / "model")
+    assert again.encoder.dtype == torch.float16
+    assert again.fill(TEXT).best == model.fill(TEXT).best
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        AlignmentOptions(method="orthogonal", intercept=True),
+        AlignmentOptions(ridge=0.1, length=2.0, held_out=0.2, seed=3),
+    ],
+)
+def test_options_are_kept(tiny, tmp_path, options):
+    model = EBert.fit(tiny.folder("bert"), tiny.vectors, options=options)
+    model.save_pretrained(tmp_path / "model")
+    again = EBert.from_pretrained(tmp_path / "model")
+    assert again.alignment.options == options
+    assert again.carried(["Paris"]).equal(model.carried(["Paris"]))
+
+
+def test_a_store_that_moved(tiny, tmp_path):
+    model = EBert.fit(tiny.folder("bert"), store(tmp_path / "store"))
+    model.save_pretrained(tmp_path / "model")
+    wanted = model.fill(TEXT)
+    shutil.move(tmp_path / "store", tmp_path / "elsewhere")
+    with pytest.raises(EbertError, match=r"the store of .*model is not at .*store; say where it is now \(vectors="):
+        EBert.from_pretrained(tmp_path / "model")
+    for place in (tmp_path / "elsewhere", str(tmp_path / "elsewhere"), Vectors.open(tmp_path / "elsewhere")):
+        assert EBert.from_pretrained(tmp_path / "model", vectors=place).fill(TEXT) == wanted
+
+
+def test_an_encoder_that_moved(tiny, tmp_path):
+    shutil.copytree(tiny.folder("albert"), tmp_path / "encoder")
+    model = EBert.fit(tmp_path / "encoder", tiny.vectors)
+    model.save_pretrained(tmp_path / "model")
+    shutil.move(tmp_path / "encoder", tmp_path / "elsewhere")
+    with pytest.raises(EbertError, match="encoder"):
+        EBert.from_pretrained(tmp_path / "model")
+    assert EBert.from_pretrained(tmp_path / "model", encoder=tmp_path / "elsewhere").fill(TEXT) == model.fill(TEXT)
+
+
+def test_other_words_and_other_wordpieces_are_refused(tiny, tmp_path):
+    tiny.model("bert").save_pretrained(tmp_path / "model")
+    with pytest.raises(EbertError, match=r"has other words than the store .* was fitted on; give the right store"):
+        EBert.from_pretrained(tmp_path / "model", vectors=store(seed=1))
+    for other in (tiny.folder("bert-uncased"), str(ARCHITECTURES["bert"].save(tmp_path / "other", seed=1))):
+        with pytest.raises(EbertError, match="has other wordpieces or wordpiece vectors than the encoder"):
+            EBert.from_pretrained(tmp_path / "model", encoder=other)
+
+
+def test_entities_added_later_do_not_matter(tiny, tmp_path):
+    vectors = store(tmp_path / "store")
+    EBert.fit(tiny.folder("bert"), vectors).save_pretrained(tmp_path / "model")
+    vectors.add("Zorblax Inc.", vectors.entity("Paris"))
+    again = EBert.from_pretrained(tmp_path / "model")
+    text = "The king of [[Zorblax Inc.|it]] is [MASK] ."
+    assert "Zorblax_Inc." in again.pieces(text)
+    assert (
+        again.fill(text, mode="replace").answers
+        == again.fill(text.replace("Zorblax Inc.", "Paris"), mode="replace").answers
+    )
+
+
+def test_damage_is_named(tiny, tmp_path):
+    folder = tmp_path / "model"
+    with pytest.raises(EbertError, match=r"there is no model at .*ebert align"):
+        EBert.from_pretrained(folder)
+    tiny.model("bert").save_pretrained(folder)
+    info = json.loads((folder / "ebert.json").read_text())
+
+    def broken(message: str, **change: object) -> None:
+        (folder / "ebert.json").write_text(json.dumps({**info, **change}))
+        with pytest.raises(EbertError, match=message):
+            EBert.from_pretrained(folder)
+
+    broken("has model format 99; this version of ebert reads up to 1: upgrade", format=99)
+    broken("is damaged .*make the model again", vectors={})
+    broken("is not the one that ebert.json belongs to", alignment_sha256="0")
+    (folder / "ebert.json").write_text("{")
+    with pytest.raises(EbertError, match="is damaged"):
+        EBert.from_pretrained(folder)
+    (folder / "ebert.json").write_text(json.dumps(info))
+    matrix = folder / "alignment.safetensors"
+    matrix.write_bytes(matrix.read_bytes()[:-100])
+    with pytest.raises(EbertError, match="is damaged"):
+        EBert.from_pretrained(folder)
+
+
+def test_a_plain_encoder(tiny, tmp_path):
+    plain = EBert.plain(tiny.folder("bert"))
+    assert plain.fill(TEXT).answers == tiny.model("bert").fill(TEXT, mode="bert").answers
+    assert plain.fill(TEXT).missing == ("Jean Marais",)
+    with pytest.raises(EbertError, match="nothing to save"):
+        plain.save_pretrained(tmp_path / "model")
+    with pytest.raises(EbertError, match="has no entity vectors"):
+        plain.carried(["Paris"])
+
+
+def test_dimensions_must_match(tiny):
+    with pytest.raises(EbertError, match="dimension 24 cannot go unaligned into an encoder of width 32"):
+        EBert.fit(tiny.folder("bert"), tiny.vectors, options=AlignmentOptions(method="none"))
+    bert_, electra = tiny.model("bert"), tiny.model("electra")
+    with pytest.raises(EbertError, match=r"the alignment is for an encoder of width 16, .* has 32"):
+        EBert(bert_._encoder, tiny.vectors, electra.alignment)
+
+
+def test_text_that_is_too_long(model):
+    rest = len(model.pieces("the [MASK]")) - 1  # everything but a "the"
+    text = "the " * (LONGEST - rest) + "[MASK]"
+    assert len(model.pieces(text)) == LONGEST
+    assert model.fill(text).best
+    with pytest.raises(
+        EbertError, match=f"the text has {LONGEST + 1} wordpieces; .* takes {LONGEST}: shorten or split"
+    ):
+        model.fill("the " + text)
+    with pytest.raises(EbertError, match="the text is empty"):
+        model.fill("  \n")
+
+
+def save(folder, module, tokenizer) -> str:
+    with quiet():
+        module.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def test_an_encoder_that_takes_no_vectors(tiny, tmp_path):
+    config = transformers.PerceiverConfig(
+        num_latents=4, d_latents=8, d_model=8, num_blocks=1, num_self_attends_per_block=1, num_self_attention_heads=2,
+        num_cross_attention_heads=2, max_position_embeddings=16, vocab_size=262,
+    )  # fmt: skip
+    folder = save(tmp_path / "it", transformers.PerceiverForMaskedLM(config), bert())
+    with pytest.raises(
+        EbertError, match="PerceiverForMaskedLM takes no inputs_embeds, so entity vectors cannot be fed"
+    ):
+        EBert.fit(folder, tiny.vectors)
+
+
+def test_an_encoder_with_a_decoder(tiny, tmp_path):
+    config = transformers.BartConfig(
+        d_model=8, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=8, decoder_ffn_dim=8, encoder_attention_heads=2,
+        decoder_attention_heads=2, vocab_size=300, max_position_embeddings=16,
+    )  # fmt: skip
+    folder = save(tmp_path / "it", transformers.BartForConditionalGeneration(config), bert())
+    with pytest.raises(EbertError, match="BartForConditionalGeneration is an encoder and a decoder"):
+        EBert.plain(folder)
+
+
+def test_a_tokenizer_without_offsets_or_without_a_mask(tiny, tmp_path):
+    module = tiny.model("bert").encoder
+    bytes_ = save(tmp_path / "bytes", module, transformers.PerceiverTokenizer())
+    with pytest.raises(EbertError, match=r"PerceiverTokenizer cannot tell where its pieces come from.*'fast'"):
+        EBert.plain(bytes_)
+    tokenizer = bert()
+    plain = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer.backend_tokenizer, pad_token="[PAD]")
+    with pytest.raises(EbertError, match="the tokenizer has no mask token: is this a masked language model"):
+        EBert.plain(save(tmp_path / "maskless", module, plain))
+
+
+def test_a_folder_that_is_no_masked_language_model(tiny, tmp_path):
+    body = transformers.AutoModel.from_pretrained(tiny.folder("roberta"))
+    with pytest.raises(EbertError, match=r"is no complete masked language model: it lacks .*lm_head"):
+        EBert.plain(save(tmp_path / "body", body, ARCHITECTURES["roberta"].tokenizer()))

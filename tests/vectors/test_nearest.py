@@ -1,0 +1,134 @@
+"""Nearest neighbours, against all cosines computed at once."""
+
+import numpy as np
+import pytest
+
+from ebert import EbertError, Vectors
+from ebert.errors import UnknownNameError
+from ebert.vectors import nearest
+
+ROWS, DIMENSION = 500, 16
+
+
+@pytest.fixture
+def matrix():
+    return np.random.default_rng(3).standard_normal((ROWS, DIMENSION)).astype(np.float32)
+
+
+def cosines(matrix, vector):
+    matrix, vector = np.asarray(matrix, np.float64), np.asarray(vector, np.float64)
+    return matrix @ vector / np.linalg.norm(matrix, axis=1) / np.linalg.norm(vector)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("rows_at_a_time", [1, 7, 100, 499, 500, 501, 10_000])
+@pytest.mark.parametrize("top", [1, 10, 500, 600])
+def test_one_pass_in_chunks_gives_what_all_cosines_give(monkeypatch, matrix, dtype, rows_at_a_time, top):
+    monkeypatch.setattr(nearest, "CHUNK_BYTES", 4 * DIMENSION * rows_at_a_time)
+    stored, queries = matrix.astype(dtype), matrix[:3] + 0.1
+    rows, scores = nearest.nearest(stored, queries, top)
+    assert rows.shape == scores.shape == (3, min(top, ROWS))
+    for query, row, score in zip(queries, rows, scores, strict=True):
+        expected = cosines(stored, query)
+        np.testing.assert_allclose(score, np.sort(expected)[::-1][:top], atol=1e-5)
+        np.testing.assert_allclose(score, expected[row], atol=1e-5)
+        assert len(set(row)) == len(row)
+
+
+@pytest.mark.parametrize("rows_at_a_time", [3, 100])
+def test_of_equals_the_first_rows_go_first(monkeypatch, rows_at_a_time):
+    monkeypatch.setattr(nearest, "CHUNK_BYTES", 4 * 2 * rows_at_a_time)
+    rows, _ = nearest.nearest(np.ones((20, 2), np.float32), np.ones((1, 2), np.float32), 20)
+    assert rows[0].tolist() == list(range(20))
+
+
+def test_zeros_are_near_nothing():
+    matrix = np.array([[0, 0], [-1, 0], [1, 0]], np.float32)
+    rows, scores = nearest.nearest(matrix, np.array([[2, 0], [0, 0]], np.float32), 3)
+    assert rows[0].tolist() == [2, 0, 1]
+    assert scores.tolist() == [[1, 0, -1], [0, 0, 0]]
+
+
+@pytest.fixture(params=["float32", "float16"])
+def store(request, matrix):
+    half = ROWS // 2
+    with Vectors.from_arrays(
+        words=[f"w{i}" for i in range(half)],
+        word_vectors=matrix[:half],
+        entities=[f"E{i}" for i in range(half)],
+        entity_vectors=matrix[half:],
+        dtype=request.param,
+    ) as vectors:
+        yield vectors
+
+
+def expected(store, vector, kinds, without=None, changed=None):
+    """All names and cosines, the best first."""
+    everything = {("word", f"w{i}"): row for i, row in enumerate(store.word_matrix)}
+    everything |= {("entity", f"E{i}"): row for i, row in enumerate(store.entity_matrix)}
+    everything |= {("entity", name): row for name, row in (changed or {}).items()}
+    names = [name for name in everything if name[0] in kinds and name != without]
+    scores = cosines([everything[name] for name in names], vector)
+    return [(names[i], scores[i]) for i in np.argsort(-scores)]
+
+
+def check(found, wanted):
+    assert [(n.kind, n.name) for n in found] == [name for name, _ in wanted[: len(found)]]
+    np.testing.assert_allclose([n.similarity for n in found], [score for _, score in wanted[: len(found)]], atol=1e-5)
+
+
+def test_entities_near_an_entity_without_itself(store):
+    check(store.nearest("E5", top=7), expected(store, store.entity("E5"), {"entity"}, ("entity", "E5")))
+
+
+def test_words_near_an_entity(store):
+    check(store.nearest("E5", kind="words", top=7), expected(store, store.entity("E5"), {"word"}))
+
+
+def test_both_near_a_word_without_itself(store):
+    found = store.nearest("w5", word=True, kind="both", top=9)
+    assert len(found) == 9
+    check(found, expected(store, store.word("w5"), {"word", "entity"}, ("word", "w5")))
+
+
+def test_a_vector_leaves_nothing_out(store):
+    found = store.nearest(store.entity("E5"), top=3)
+    assert found[0].name == "E5"
+    assert found[0].similarity == pytest.approx(1, abs=1e-5)
+    assert len(store.nearest(store.entity("E5"), top=10_000)) == len(store)
+
+
+def test_added_and_replaced_entities_count_and_their_old_vectors_do_not(store):
+    vector = store.entity("E5")
+    new = {"New": vector * 2, "E7": vector + 0.01, "E9": -vector, "Far": -vector - 0.01}
+    for name, row in new.items():
+        store.add(name, row, replace=True)
+    found = store.nearest("E5", top=len(store))
+    assert len(found) == len(store) - 1
+    assert [n.name for n in found[:2]] == ["New", "E7"]
+    assert {n.name for n in found[-2:]} == {"E9", "Far"}
+    check(found, expected(store, vector, {"entity"}, ("entity", "E5"), changed=new))
+
+
+def test_every_entity_replaced(store):
+    matrix = np.array(store.entity_matrix)
+    for i in range(40):
+        store.add(f"E{i}", matrix[(i + 1) % 40], replace=True)
+    assert store.nearest(matrix[6], top=1)[0].name == "E5"
+
+
+@pytest.mark.parametrize("options", [{"top": 0}, {"top": -3}, {"kind": "word"}])
+def test_impossible_wishes(store, options):
+    with pytest.raises(EbertError):
+        store.nearest("E5", **options)
+
+
+def test_impossible_queries(store):
+    with pytest.raises(UnknownNameError):
+        store.nearest("xyzzy")
+    with pytest.raises(UnknownNameError):
+        store.nearest("E5", word=True)
+    with pytest.raises(EbertError, match="dimension 16"):
+        store.nearest(np.ones(15))
+    with pytest.raises(EbertError, match="not a number"):
+        store.nearest(np.full(16, np.nan))

@@ -1,0 +1,173 @@
+"""One store, many threads and processes."""
+
+import multiprocessing
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from ebert import EbertError, Vectors
+from ebert.vectors import connections
+
+ADD = """
+import sys, numpy as np
+from ebert import Vectors
+path, number = sys.argv[1], int(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+with Vectors.open(path) as vectors:
+    for i in range(50):
+        vectors.add(f"Added {number} {i}", np.full(6, 1000 * number + i), aliases=[f"Alias {number} {i}"])
+"""
+
+
+def test_four_processes_add_to_one_store_at_once(store):
+    # The store has no overlay yet, so they also race to create it.
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", ADD, str(store.path), str(number)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for number in range(4)
+    ]  # fmt: skip
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        _, errors = process.communicate()
+        assert (process.returncode, errors) == (0, "")
+    assert len(store) == 9 + 200
+    for number in range(4):
+        for i in range(50):
+            assert store.entity(f"Alias {number} {i}").tolist() == [1000 * number + i] * 6
+
+
+def test_many_threads_read_at_once(store):
+    store.add("New", np.ones(6))
+    names = ["Jean Marais", "Paname", "Q90", "New", "AC/DC", "xyzzy"]
+    expected = [None if store.find(name) is None else store.entity(name).tolist() for name in names]
+    together = threading.Barrier(8)
+
+    def read(_):
+        together.wait()
+        for _ in range(50):
+            found = [store.find(name) for name in names]
+            assert [None if e is None else store.take([e])[0].tolist() for e in found] == expected
+            assert store.suggest("Jean Maris")[0] == "Jean Marais"
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(read, range(8)))
+
+
+def test_threads_add_and_read_at_once(store):
+    def work(number):
+        for i in range(20):
+            store.add(f"Added {number} {i}", np.full(6, number))
+            assert store.entity(f"Added {number} {i}")[0] == number
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert len(store) == 9 + 80
+
+
+def test_the_connection_of_a_thread_is_closed_when_it_ends(store, monkeypatch):
+    opened = []
+
+    class Connection(sqlite3.Connection):
+        def __init__(self, *args, **options):
+            opened.append(self)
+            super().__init__(*args, **options)
+
+    real = sqlite3.connect
+    monkeypatch.setattr(connections.sqlite3, "connect", lambda *a, **o: real(*a, factory=Connection, **o))
+    thread = threading.Thread(target=store.find, args=("Paris",))
+    thread.start()
+    thread.join()
+    (connection,) = opened
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
+
+
+def _child(store, answers):
+    try:
+        store.add("From the child", np.full(6, 7))
+        answers.put((store.find("Paname").title, store.entity("Paris").tolist(), store.entity("Before").tolist()))
+    except BaseException as error:
+        answers.put(repr(error))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_store_works_on_in_a_child_process(store, method):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {method} on this system")
+    store.add("Before", np.ones(6))
+    context = multiprocessing.get_context(method)
+    answers = context.Queue()
+    process = context.Process(target=_child, args=(store, answers))
+    process.start()
+    answer = answers.get()
+    process.join()
+    assert answer == ("Paris", store.entity("Paris").tolist(), [1] * 6)
+    assert process.exitcode == 0
+    assert store.entity("From the child").tolist() == [7] * 6
+    store.add("After", np.ones(6))
+    assert len(store) == 12
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_does_not_remove_its_parents_temporary_store():
+    script = """
+import os, gc, sys
+from ebert import Vectors
+vectors = Vectors.from_arrays(entities=["A"], entity_vectors=[[1.0]])
+vectors.find("A")
+if os.fork() == 0:
+    assert vectors.entity("A")[0] == 1
+    del vectors
+    gc.collect()
+    sys.exit(0)
+assert os.wait()[1] == 0
+assert vectors.path.is_dir() and vectors.entity("A")[0] == 1
+path = vectors.path
+del vectors
+assert not path.exists()
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_thread_that_comes_after_the_store_was_replaced_is_not_given_names_of_the_new_one(store, make):
+    with make("other", entities=[f"T{i}" for i in range(9)], redirects=[], wikidata=[]) as other:
+        assert store.find("Paris") is not None
+        other.save(store.path, overwrite=True).close()
+    assert store.find("Paris") is not None  # this thread goes on with the old files
+    with ThreadPoolExecutor(1) as pool, pytest.raises(EbertError, match="open it again"):
+        pool.submit(store.find, "T1").result()
+
+
+def test_the_half_addition_of_a_process_that_died_is_rolled_back(store):
+    store.add("Before", np.ones(6))
+    script = f"""
+import os, sqlite3
+connection = sqlite3.connect({str(store.path / "added.sqlite")!r}, isolation_level=None)
+connection.execute("PRAGMA cache_size = 1")  # so that changes reach the file before they are committed
+connection.execute("BEGIN IMMEDIATE")
+for i in range(200):
+    connection.execute("INSERT INTO entities (title, vector) VALUES (?, ?)", (f"Half {{i}}", b"x" * 1000))
+os._exit(9)
+"""
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 9
+    assert (store.path / "added.sqlite-journal").stat().st_size > 0  # what a crash leaves
+    with Vectors.open(store.path) as other:
+        assert other.entity("Before").tolist() == [1] * 6
+        assert other.find("Half 3") is None
+        other.add("After", np.ones(6))
+        assert len(other) == 11

@@ -223,6 +223,12 @@ def test_a_cased_encoder_does_not(tiny):
         EBert.fit(tiny.folder("roberta"), store(words=("paris", "JEAN")))
 
 
+def test_a_fit_can_be_repeated(tiny, architecture, model):
+    again = EBert.fit(tiny.folder(architecture.name), tiny.vectors)
+    assert again.alignment.report == model.alignment.report
+    np.testing.assert_array_equal(again.alignment.weight, model.alignment.weight)
+
+
 def test_w_is_the_least_squares_solution_over_the_pairs(model):
     words = model.vocabulary.words_in(model.vectors.find_word)
     x = np.stack([model.vectors.word(word) for word in words]).astype(float)

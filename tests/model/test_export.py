@@ -187,6 +187,18 @@ def test_what_is_refused(tiny, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+def test_a_layer_as_wide_as_the_vocabulary(tiny, tmp_path):
+    """Only the output bias is written to, not every bias of that length."""
+    bert = ARCHITECTURES["bert"]
+    folder = bert.save(tmp_path / "encoder", intermediate_size=len(bert.tokenizer()) + 1)
+    model = EBert.fit(folder, tiny.vectors)
+    model.export(["Paris"], tmp_path / "out")
+    _, module = load(tmp_path / "out")
+    ours = dict(model.encoder.base_model.named_parameters())
+    for name, parameter in module.base_model.named_parameters():
+        assert "word_embeddings" in name or parameter.equal(ours[name])
+
+
 def test_an_encoder_without_an_output_bias(tiny, tmp_path):
     folder = ARCHITECTURES["modernbert"].save(tmp_path / "encoder", decoder_bias=False)
     model = EBert.fit(folder, tiny.vectors)

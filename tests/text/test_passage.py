@@ -72,7 +72,7 @@ def passages(draw):
     for _ in range(draw(st.integers(0, 4))):
         text += draw(st.text("a[]\\| ", max_size=6))
         surface = draw(st.text("b[]\\| ", min_size=1, max_size=5))
-        mentions.append(Mention(len(text), len(text) + len(surface), draw(st.text("T_é(", min_size=1, max_size=4))))
+        mentions.append(Mention(len(text), len(text) + len(surface), draw(st.text("T_é([]\\", min_size=1, max_size=4))))
         text += surface
     return Passage(text + draw(st.text("c[]\\", max_size=6)), tuple(mentions))
 
@@ -80,6 +80,11 @@ def passages(draw):
 @given(passages())
 def test_markup_round_trip(passage):
     assert Passage.parse(passage.markup()) == passage
+
+
+def test_what_cannot_be_written_as_markup():
+    with pytest.raises(EbertError, match="cannot be written as markup"):
+        Passage("Paris", (Mention(0, 5, "a|b"),)).markup()
 
 
 @given(st.text("[]|\\ab", max_size=12))

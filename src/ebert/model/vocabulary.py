@@ -24,7 +24,8 @@ class Vocabulary:
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         """Find out how the tokenizer marks words."""
         self._tokenizer = tokenizer
-        self.pieces: dict[str, int] = tokenizer.get_vocab()
+        # In the order of their numbers: tokenizers give another order each time, and with it other words held out.
+        self.pieces: dict[str, int] = dict(sorted(tokenizer.get_vocab().items(), key=lambda item: item[1]))
         self.size = max(self.pieces.values()) + 1  # more than there are pieces, if their numbers have gaps
         self._special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
         self.style: Style = self._find_style()

@@ -57,10 +57,12 @@ def write(text: str, spans: list[Span]) -> str:
     out: list[str] = []
     done = 0
     for start, end, title in spans:
-        if "|" in title or _TROUBLE.search(title) or title != title.strip():
+        if "|" in title or title != title.strip() or not title:
             raise EbertError(f"title {title!r} cannot be written as markup")
-        surface = "" if text[start:end] == title.replace("_", " ") else "|" + _escape(text[start:end], last=True)
-        out += [_escape(text[done:start], last=True), "[[", title, surface, "]]"]
+        same = text[start:end] == title.replace("_", " ")
+        inside = _escape(title, last=same, every=True)
+        inside += "" if same else "|" + _escape(text[start:end], last=True)
+        out += [_escape(text[done:start], last=True), "[[", inside, "]]"]
         done = end
     out.append(_escape(text[done:], last=False))
     return "".join(out)
@@ -74,14 +76,14 @@ def _split(content: str, text: str, opened: int) -> tuple[str, str]:
     return title, surface if bar else title.replace("_", " ")
 
 
-def _escape(plain: str, *, last: bool) -> str:
-    """Escape brackets that could be read as markup; with `last`, a bracket of the markup follows the text."""
+def _escape(plain: str, *, last: bool, every: bool = False) -> str:
+    """Escape every bracket, or those that could be read as markup; with `last`, a bracket of the markup follows."""
 
     def escaped(match: re.Match[str]) -> str:
         start, end = match.span()
         slashes, bracket = match[0][:-1], match[0][-1]
         alone = not slashes and bracket not in plain[max(0, start - 1) : start] + plain[end : end + 1]
-        if alone and not (last and end == len(plain)):
+        if alone and not every and not (last and end == len(plain)):
             return match[0]
         return "\\" * (2 * len(slashes)) + "\\" + bracket
 

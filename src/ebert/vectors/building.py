@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import tempfile
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,17 @@ def copy(
     if added:
         writer.redirects(added.redirects())  # first, as they go before the store's own
     writer.redirects(catalogue.redirects())
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Give a folder of its own to a store that nobody named a place for; it stays if the block ends well."""
+    folder = Path(tempfile.mkdtemp(prefix="ebert-store-"))
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def remove_with(store: object, folder: Path) -> None:

@@ -26,13 +26,15 @@ class _Held:
 class Connections:
     """Opens an SQLite file once for every thread and process that asks."""
 
-    def __init__(self, path: Path, options: str, *, witness: Path) -> None:
+    def __init__(self, path: Path, options: str, *, witness: Path, mapped: int = 0) -> None:
         """Remember where the file is and how to open it (the query part of an SQLite URI); nothing is opened yet.
+
+        With `mapped`, so many bytes of the file are mapped into memory instead of read page by page.
 
         `witness` is a file of the store that never changes. If it is another one when a thread comes late, the store
         was replaced in the meantime, and names of the new one would be mixed with vectors of the old one.
         """
-        self._path, self._options, self._witness = path, options, witness
+        self._path, self._options, self._witness, self._mapped = path, options, witness, mapped
         self._mark = self._identify()
         self._local = threading.local()
 
@@ -44,6 +46,7 @@ class Connections:
             uri = f"{self._path.as_uri()}?{self._options}"
             # SQLite itself lets any thread close a connection; Python's stricter check would forbid `_Held` to.
             held = _Held(sqlite3.connect(uri, uri=True, timeout=60.0, check_same_thread=False))
+            held.connection.execute(f"PRAGMA mmap_size = {self._mapped}")
             self._local.held = held
         return held.connection
 

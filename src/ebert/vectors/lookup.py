@@ -8,8 +8,10 @@ from ebert.vectors.overlay import Overlay
 
 def find(catalogue: Catalogue, added: Overlay, name: str) -> Entity | None:
     """Give the entity with a name, or None. Titles go before redirects, and both before Wikidata ids."""
-    forms = titles.spellings(name)
     overlay = added if added else None  # asked once, as it looks at the disk
+    if overlay is None and (exact := catalogue.titled([name])):  # most names are titles as they are
+        return entity(exact[1])
+    forms = titles.spellings(name)
     for step in (Names.titled, Names.redirected):
         made = step(catalogue, forms)
         later = step(overlay, forms) if overlay is not None else None

@@ -8,6 +8,7 @@ is read and written here. The files are ordinary safetensors files.
 import contextlib
 import hashlib
 import json
+import mmap
 import os
 import struct
 from collections.abc import Sequence
@@ -72,8 +73,12 @@ class MatrixWriter:
             self._file.close()
 
 
-def open_matrix(path: Path) -> NDArray[Any]:
-    """Map a matrix into memory: no row is read until it is used."""
+def open_matrix(path: Path, *, scattered: bool = False) -> NDArray[Any]:
+    """Map a matrix into memory: no row is read until it is used.
+
+    The system reads far ahead, which is right for whoever goes through all rows. `scattered` tells it not to, for
+    single rows here and there.
+    """
     size, length, header = _read_header(path)
     try:
         tensor = header["vectors"]
@@ -92,8 +97,11 @@ def open_matrix(path: Path) -> NDArray[Any]:
         )
     if rows == 0:  # an empty file cannot be mapped
         return np.empty((0, dimension), dtype)
-    # A plain view: every row taken of a memmap would be a memmap too, which is slow to make.
-    return np.asarray(np.memmap(path, dtype=dtype, mode="r", offset=8 + length, shape=(rows, dimension)))
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    if scattered and hasattr(mapped, "madvise"):
+        mapped.madvise(mmap.MADV_RANDOM)
+    return np.frombuffer(mapped, dtype, count=rows * dimension, offset=8 + length).reshape(rows, dimension)
 
 
 def _read_header(path: Path) -> tuple[int, int, Any]:

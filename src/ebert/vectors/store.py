@@ -1,11 +1,8 @@
 """The store of vectors: open, look up, take, nearest, add, save (DESIGN: files on disk)."""
 
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -38,6 +35,7 @@ class Vectors:
         self.path, self.info = path, info
         self.word_matrix = self._matrix(layout.WORDS, info.words)
         self.entity_matrix = self._matrix(layout.ENTITIES, info.entities)
+        self._entity_rows = self._matrix(layout.ENTITIES, info.entities, scattered=True)
         self._catalogue = Catalogue(path / layout.CATALOGUE)
         sizes = {"words": info.words, "entities": info.entities}
         if self._catalogue.sizes != sizes:
@@ -68,18 +66,13 @@ class Vectors:
         licence: str = "unknown",
     ) -> Self:
         """Make a store of arrays, shape (names, dimension). Without a path it lives as long as the object does."""
-        folder = Path(tempfile.mkdtemp(prefix="ebert-store-") if path is None else path)
-        try:
+        with nullcontext(Path(path)) if path is not None else building.scratch() as folder:
             building.from_arrays(
                 folder,
                 [("words", words, word_vectors, word_counts), ("entities", entities, entity_vectors, entity_counts)],
                 redirects=redirects, wikidata=wikidata, dtype=dtype, licence=licence,
             )  # fmt: skip
             store = cls.open(folder)
-        except BaseException:
-            if path is None:
-                shutil.rmtree(folder, ignore_errors=True)
-            raise
         if path is None:
             building.remove_with(store, folder)
         return store
@@ -133,14 +126,14 @@ class Vectors:
         """Give the vectors of entities, shape (entities, dimension). Only their rows are read."""
         out = np.empty((len(entities), self.dimension), np.float32)
         base = [index for index, entity in enumerate(entities) if not entity.added]
-        out[base] = self.entity_matrix[[entities[index].row for index in base]]
+        out[base] = self._entity_rows[[entities[index].row for index in base]]
         for index, entity in enumerate(entities):
             if entity.added:
                 out[index] = self._vector(entity)
         return out
 
     def _vector(self, entity: Entity) -> NDArray[np.float32]:
-        return np.array(self._added.vector(entity.row) if entity.added else self.entity_matrix[entity.row], np.float32)
+        return np.array(self._added.vector(entity.row) if entity.added else self._entity_rows[entity.row], np.float32)
 
     def suggest(self, name: str, count: int = 5) -> list[str]:
         """Give the titles closest to a name, the closest first."""
@@ -278,14 +271,12 @@ class Vectors:
         """Use the store in a `with` block."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Let go of the files."""
         self.close()
 
-    def _matrix(self, name: str, rows: int) -> NDArray[Any]:
-        matrix = open_matrix(self.path / name)
+    def _matrix(self, name: str, rows: int, *, scattered: bool = False) -> NDArray[Any]:
+        matrix = open_matrix(self.path / name, scattered=scattered)
         if matrix.shape != (rows, self.info.dimension):
             raise _mixed(self.path / name, matrix.shape, (rows, self.info.dimension))
         return matrix

@@ -93,3 +93,13 @@ def test_float16_keeps_the_answer(encoder):
     model = EBert.plain("bert-base-cased", dtype=torch.float16)
     assert model.encoder.dtype == torch.float16
     assert model._encoder.fingerprint == encoder.fingerprint
+
+
+def test_dropout_is_off_even_in_the_middle_of_a_training(bert):
+    expected = bert.fill(QUESTION, mode="bert").answers
+    bert.encoder.train()
+    try:
+        assert bert.fill(QUESTION, mode="bert").answers == expected
+        assert bert.encoder.training
+    finally:
+        bert.encoder.eval()

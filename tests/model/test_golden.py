@@ -76,7 +76,8 @@ def test_the_marked_sequence_of_the_appendix(model):
     passage, subject, object_ = battleground()
     marked = passage.mark({subject: "#", object_: "$"})
     assert " ".join(model.pieces(marked, mode="concat")) == (
-        f"{HEAD} $ World_War_II / World War II $ drama ` ` # Battleground_(film) / Battle ##ground # ' ' ( 1949 ) . [SEP]"
+        f"{HEAD} $ World_War_II / World War II $ drama ` ` "
+        "# Battleground_(film) / Battle ##ground # ' ' ( 1949 ) . [SEP]"
     )
     assert " ".join(model.pieces(marked, mode="replace")) == (
         f"{HEAD} $ World_War_II $ drama ` ` # Battleground_(film) # ' ' ( 1949 ) . [SEP]"

@@ -202,3 +202,9 @@ def test_a_folder_that_is_no_masked_language_model(tiny, tmp_path):
     body = transformers.AutoModel.from_pretrained(tiny.folder("roberta"))
     with pytest.raises(EbertError, match=r"is no complete masked language model: it lacks .*lm_head"):
         EBert.plain(save(tmp_path / "body", body, ARCHITECTURES["roberta"].tokenizer()))
+
+
+def test_a_misspelt_argument_is_noticed(tiny, tmp_path):
+    tiny.model("bert").save_pretrained(tmp_path / "model")
+    with pytest.raises(TypeError, match="no vector"):
+        EBert.from_pretrained(tmp_path / "model", vector="elsewhere")

@@ -42,6 +42,15 @@ def test_of_equals_the_first_rows_go_first(monkeypatch, rows_at_a_time):
     assert rows[0].tolist() == list(range(20))
 
 
+def test_half_precision_is_carried_over_exactly():
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    halves = halves[np.isfinite(halves)].reshape(-1, 16)
+    single = nearest._single(halves)
+    np.testing.assert_array_equal(single, halves.astype(np.float32))
+    np.testing.assert_array_equal(np.signbit(single), np.signbit(halves))
+    np.testing.assert_array_equal(nearest._single(halves[:, ::2]), halves[:, ::2].astype(np.float32))
+
+
 def test_zeros_are_near_nothing():
     matrix = np.array([[0, 0], [-1, 0], [1, 0]], np.float32)
     rows, scores = nearest.nearest(matrix, np.array([[2, 0], [0, 0]], np.float32), 3)
@@ -110,7 +119,18 @@ def test_added_and_replaced_entities_count_and_their_old_vectors_do_not(store):
     check(found, expected(store, vector, {"entity"}, ("entity", "E5"), changed=new))
 
 
-def test_every_entity_replaced(store):
+def test_the_nearest_ones_replaced_by_far_ones_make_room_for_others(store):
+    vector = store.entity("E5")
+    near = [neighbour.name for neighbour in store.nearest("E5", top=8)]
+    changed = dict.fromkeys(near[:5], -vector)
+    for name, row in changed.items():
+        store.add(name, row, replace=True)
+    found = store.nearest("E5", top=3)
+    assert [neighbour.name for neighbour in found] == near[5:]
+    check(found, expected(store, vector, {"entity"}, ("entity", "E5"), changed=changed))
+
+
+def test_many_entities_replaced(store):
     matrix = np.array(store.entity_matrix)
     for i in range(40):
         store.add(f"E{i}", matrix[(i + 1) % 40], replace=True)

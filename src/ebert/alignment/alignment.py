@@ -16,6 +16,8 @@ from ebert.errors import EbertError
 from ebert.vectors import Vectors
 
 MOST_HELD_OUT = 2000  # words are enough for a percentage to one decimal
+CHUNK_ROWS = 8192  # of the wordpiece table at a time
+TIE = 1e-6  # cosines that differ by less are equal
 
 
 class Alignment:
@@ -49,7 +51,7 @@ class Alignment:
         `pieces` gives the row in `embedding`, shape (wordpieces, width), of every word that is a wordpiece.
         """
         options = options or AlignmentOptions()
-        table = np.asarray(embedding, np.float64)
+        table = np.asarray(embedding)  # in its own dtype: large vocabularies have a gigabyte of it
         if options.method == "none":
             return cls._unaligned(vectors.dimension, table.shape[1], options)
         x, y, weights, rows = _pairs(vectors, pieces, table, options)
@@ -129,7 +131,7 @@ class Alignment:
 
 
 def _pairs(
-    vectors: Vectors, pieces: Mapping[str, int], table: Matrix, options: AlignmentOptions
+    vectors: Vectors, pieces: Mapping[str, int], table: NDArray[Any], options: AlignmentOptions
 ) -> tuple[Matrix, Matrix, Matrix, NDArray[np.intp]]:
     """Give the two sides of the fit, the weights of the pairs, and their rows in the wordpiece table."""
     found = [(row, piece, word) for word, piece in pieces.items() if (row := vectors.find_word(word)) is not None]
@@ -140,8 +142,9 @@ def _pairs(
         )
     rows = np.array([piece for _, piece, _ in found])
     x = np.asarray(vectors.word_matrix[[row for row, _, _ in found]], np.float64)  # (pairs, source)
+    y = np.asarray(table[rows], np.float64)  # (pairs, target)
     if not options.weight_power:
-        return x, table[rows], np.ones(len(x)), rows
+        return x, y, np.ones(len(x)), rows
     counts = [vectors.word_count(word) for _, _, word in found]
     if None in counts:
         raise EbertError(
@@ -149,7 +152,7 @@ def _pairs(
             "import a model file or train the vectors with ebert, or leave weight_power at 0"
         )
     weights = np.maximum(np.array(counts, np.float64), 1.0) ** options.weight_power
-    return x, table[rows], weights / weights.mean(), rows
+    return x, y, weights / weights.mean(), rows
 
 
 def _solve(x: Matrix, y: Matrix, weights: Matrix, options: AlignmentOptions) -> tuple[Matrix, Matrix]:
@@ -165,9 +168,19 @@ def _solve(x: Matrix, y: Matrix, weights: Matrix, options: AlignmentOptions) -> 
     return weight, middle_y - weight @ middle_x
 
 
-def _unit(rows: Matrix) -> NDArray[np.float32]:
+def _ranks(carried: NDArray[np.float32], table: NDArray[Any], own: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Count, for each carried vector, the wordpieces that are nearer by cosine than its own."""
+    least = np.einsum("ij,ij->i", carried, _unit(table[own]))[:, None] + TIE
+    ranks = np.zeros(len(carried), np.intp)
+    for start in range(0, len(table), CHUNK_ROWS):
+        ranks += (carried @ _unit(table[start : start + CHUNK_ROWS]).T > least).sum(axis=1)  # (held out, chunk)
+    return ranks
+
+
+def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
     """Scale rows to length 1; float32 is enough to tell which is nearest."""
-    return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)).astype(np.float32)
+    rows = rows.astype(np.float32)
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
 
 
 def _r2(carried: Matrix, y: Matrix) -> float:
@@ -175,7 +188,7 @@ def _r2(carried: Matrix, y: Matrix) -> float:
 
 
 def _held_out(
-    x: Matrix, y: Matrix, weights: Matrix, rows: NDArray[np.intp], table: Matrix, options: AlignmentOptions
+    x: Matrix, y: Matrix, weights: Matrix, rows: NDArray[np.intp], table: NDArray[Any], options: AlignmentOptions
 ) -> dict[str, Any]:
     """Fit on most words and see whether the others are carried to their own wordpieces."""
     size = min(int(len(x) * options.held_out), MOST_HELD_OUT)
@@ -185,8 +198,7 @@ def _held_out(
     out, rest = order[:size], order[size:]
     weight, bias = _solve(x[rest], y[rest], weights[rest], options)
     carried = x[out] @ weight.T + bias  # (held out, target)
-    scores = _unit(carried) @ _unit(table).T  # (held out, pieces)
-    ranks = (scores > scores[np.arange(size), rows[out]][:, None]).sum(axis=1)  # how many pieces are nearer
+    ranks = _ranks(_unit(carried), table, rows[out])
     return {
         "held_out_pairs": size,
         "held_out_r2": _r2(carried, y[out]),

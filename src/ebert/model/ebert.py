@@ -35,6 +35,8 @@ An E-BERT model: entity vectors, carried into the input space of a pretrained ma
 Load it with `ebert.EBert.from_pretrained`.
 """
 
+HUB_OPTIONS = {"revision", "token", "cache_dir", "force_download", "local_files_only"}
+
 Text = str | Passage
 
 
@@ -84,7 +86,7 @@ class EBert(
         encoder = bert if isinstance(bert, Encoder) else Encoder.load(bert, device=device, dtype=dtype)
         store = vectors if isinstance(vectors, Vectors) else Vectors.open(vectors)
         words = Vocabulary(encoder.tokenizer).words_in(store.find_word)
-        table = encoder.embedding.weight.detach().double().cpu().numpy()
+        table = encoder.embedding.weight.detach().float().cpu().numpy()
         return cls(encoder, store, Alignment.fit(store, words, table, options))
 
     @classmethod
@@ -295,6 +297,8 @@ class EBert(
 
         `vectors` and `encoder` say where the store and the encoder are now, if not where they were.
         """
+        if unknown := hub.keys() - HUB_OPTIONS:
+            raise TypeError(f"from_pretrained has no {', '.join(sorted(unknown))}")
         name = str(pretrained_model_name_or_path)
         if not Path(name).exists() and not name.startswith((".", "/", "~")) and name.count("/") == 1:
             folder = _download(name, **hub)

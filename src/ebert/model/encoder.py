@@ -81,13 +81,13 @@ class Encoder:
 
         The MLM head is a fifth of BERT's work when it runs on every piece; here it runs on the masks only.
         """
-        with torch.inference_mode(), _only(self.module.base_model, places):
+        with _evaluating(self.module), _only(self.module.base_model, places):
             logits: Tensor = self.module(**inputs).logits
         return logits[0]
 
     def hidden(self, inputs: dict[str, Tensor], layer: int) -> Tensor:
         """Give the hidden states of a layer (-1: the last; 0: the embeddings), shape (batch, pieces, hidden)."""
-        with torch.inference_mode():
+        with _evaluating(self.module):
             if layer == -1:
                 states: Tensor = self.module.base_model(**inputs).last_hidden_state
                 return states
@@ -96,6 +96,20 @@ class Encoder:
             raise EbertError(f"{self.name} has no layer {layer}: 0 (the embeddings) to {len(layers) - 1}")
         chosen: Tensor = layers[layer]
         return chosen
+
+
+@contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    """Compute without gradients, and without dropout even in the middle of a training."""
+    training = [part for part in module.modules() if part.training]
+    for part in training:
+        part.training = False
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        for part in training:
+            part.training = True
 
 
 @contextmanager

@@ -208,3 +208,11 @@ def test_a_misspelt_argument_is_noticed(tiny, tmp_path):
     tiny.model("bert").save_pretrained(tmp_path / "model")
     with pytest.raises(TypeError, match="no vector"):
         EBert.from_pretrained(tmp_path / "model", vector="elsewhere")
+
+
+def test_a_store_that_would_vanish_comes_along(tiny, tmp_path):
+    passing = Vectors.from_arrays(
+        words=["the"], word_vectors=[[1.0, 2.0]], entities=["Jean Marais"], entity_vectors=[[3.0, 4.0]]
+    )
+    EBert.fit(tiny.folder("bert"), passing).save_pretrained(tmp_path / "model")
+    assert EBert.from_pretrained(tmp_path / "model").vectors.path == tmp_path / "model" / "vectors"

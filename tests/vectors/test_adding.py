@@ -93,6 +93,8 @@ def test_an_alias_goes_before_a_redirect_of_the_store(store):
         ({"title": "X", "aliases": [""]}, "cannot be called ''"),
         ({"title": "X", "aliases": ["Paris"]}, "'Paris' cannot be another name of 'X'"),
         ({"title": "X", "aliases": ["Old"]}, "'Old' cannot be another name of 'X'"),
+        ({"title": "X", "wikidata": 2**70}, "not the number of a Wikidata id"),
+        ({"title": "X", "wikidata": -1}, "not the number of a Wikidata id"),
         ({"title": "X", "wikidata": 90}, "Q90 is 'Paris' already"),
         ({"title": "X", "wikidata": 7}, "Q7 is 'Old' already"),
     ],

@@ -64,6 +64,7 @@ def test_the_three_text_formats_of_wikipedia2vec(load, content, york):
         lambda text: text.replace(b"\n", b"\r\n"),
         lambda text: b"\xef\xbb\xbf" + text,
         lambda text: b"\n\n" + text.replace(b"\n", b"\n\n"),
+        lambda text: b" \n" + text.replace(b"\n", b"\n \t \n"),
         lambda text: text.rstrip(b"\n"),
         lambda text: text.replace(b"\n", b" \n"),  # as word2vec itself ends its lines
         lambda text: text.replace(b" 0", b"  0"),
@@ -83,6 +84,19 @@ def test_a_name_may_have_blanks_where_blanks_part_the_numbers(load):
     with load(b". . . 0.123 0.456\nat name@domain.com 1 2\nversion 4.0 3 4\nx 5 6\n1 7 8\ny 5 6\nz 5 6\n") as store:
         for name, value in ((". . .", 0.123), ("at name@domain.com", 1), ("version 4.0", 3), ("1", 7)):
             assert store.word(name)[0] == np.float32(value)
+
+
+def test_a_name_may_end_in_a_number_where_a_tab_parts_it(load):
+    with load(b"ENTITY/Pi 3.14159\t1 2\nversion 0.125\t3 4\n") as store:
+        assert store.entity("Pi 3.14159").tolist() == [1, 2]
+        assert store.word("version 0.125").tolist() == [3, 4]
+
+
+def test_a_first_line_with_a_tab_is_not_a_header(load):
+    with load(b"7\t5\n8\t6\n") as store:
+        assert store.word("7").tolist() == [5]
+    with load(b"\x0c\t0 0\n") as store:
+        assert store.word("\x0c").tolist() == [0, 0]
 
 
 def test_a_number_may_be_a_name(load):

@@ -263,7 +263,7 @@ class EBert(
         include_vectors, include_encoder = self._included or (False, False)
         save_directory.mkdir(parents=True, exist_ok=True)
         store = str(self.vectors.path)
-        if include_vectors:
+        if include_vectors or self.vectors.temporary:  # a folder that is about to vanish must come along
             store = layout.VECTORS
             if (save_directory / store).absolute() != self.vectors.path:
                 self.vectors.save(save_directory / store, overwrite=True)

@@ -34,6 +34,8 @@ def add(
     for alias in others:
         if catalogue.titled([alias]):
             raise EbertError(f"{alias!r} cannot be another name of {title!r}: it has a vector of its own")
+    if wikidata is not None and titles.wikidata_id(f"Q{wikidata}") != wikidata:
+        raise EbertError(f"{wikidata!r} is not the number of a Wikidata id")
     if wikidata is not None and (other := catalogue.numbered(wikidata)) and other[1] != title:
         raise EbertError(f"Q{wikidata} is {other[1]!r} already; {title!r} needs its own Wikidata id or none")
     hides, _, count, number = known[1] if known else (None, title, None, None)

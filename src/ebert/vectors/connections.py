@@ -1,13 +1,12 @@
 """Connections to an SQLite file, one for every thread and process, so that readers never wait for each other."""
 
+import ctypes
 import os
 import sqlite3
 import threading
 from pathlib import Path
 
 from ebert.errors import EbertError
-
-_OF_THE_PARENT: list[sqlite3.Connection] = []
 
 
 class _Held:
@@ -19,8 +18,8 @@ class _Held:
     def __del__(self) -> None:
         if self.process == os.getpid():
             self.connection.close()
-        else:  # SQLite forbids a forked process to touch, even to close, what its parent opened
-            _OF_THE_PARENT.append(self.connection)
+        else:  # SQLite forbids a forked process to touch, even to close, what its parent opened: nothing ever frees it
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.connection))
 
 
 class Connections:

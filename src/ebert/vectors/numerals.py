@@ -44,7 +44,7 @@ def _fixed(text: bytes, count: int) -> NDArray[np.float32] | None:
             position -= 1
         digit = data[position] - _ZERO  # other characters wrap around to more than 9
         np.maximum(largest, digit, out=largest)
-        digits += digit * np.int32(10**place)
+        digits += np.multiply(digit, 10**place, dtype=np.int32)
         position -= 1
     signed = np.flatnonzero(widths == decimals + 3)
     if largest.max() > 9 or (data[position[signed]] != _MINUS).any():

@@ -106,13 +106,14 @@ class Overlay(Names):
             query = "SELECT title FROM entities WHERE wikidata = ? AND title != ?"
             if other := connection.execute(query, (wikidata, title)).fetchone():
                 raise EbertError(f"Q{wikidata} is {other[0]!r} already; {title!r} needs its own Wikidata id or none")
-            added: EntityRow = connection.execute(
+            connection.execute(
                 "INSERT INTO entities (row, title, count, wikidata, vector, hides) VALUES (?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (row) DO UPDATE SET count = coalesce(excluded.count, count),"
-                " wikidata = coalesce(excluded.wikidata, wikidata), vector = excluded.vector"
-                " RETURNING row, title, count, wikidata",
+                " wikidata = coalesce(excluded.wikidata, wikidata), vector = excluded.vector",
                 (known[0] if known else None, title, count, wikidata, vector.astype("<f4").tobytes(), hides),
-            ).fetchone()
+            )
+            query = "SELECT row, title, count, wikidata FROM entities WHERE title = ?"
+            added: EntityRow = connection.execute(query, (title,)).fetchone()
             for alias in aliases:
                 query = "SELECT 1 FROM entities WHERE title = ?"
                 if connection.execute(query, (alias,)).fetchone():

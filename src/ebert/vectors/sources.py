@@ -25,7 +25,7 @@ ENTITY = "ENTITY/"
 BATCH = 1024
 BATCH_BYTES = 16 << 20
 NAME_BYTES = 10_000  # more than any name has
-HEADER = re.compile(rb"^\s*(\d{1,18})\s+(\d{1,9})\s*$")
+HEADER = re.compile(rb"^(\d{1,18}) +(\d{1,9})\s*$")  # a tab would part a name from its only number
 
 
 @dataclass(frozen=True, slots=True)

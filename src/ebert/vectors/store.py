@@ -30,6 +30,8 @@ class Vectors:
     from any number of threads and processes, forked ones too; so is adding.
     """
 
+    temporary = False  # whether the folder goes when the object does
+
     def __init__(self, path: Path, info: layout.StoreInfo) -> None:
         """Use `Vectors.open` instead."""
         self.path, self.info = path, info
@@ -75,6 +77,7 @@ class Vectors:
             store = cls.open(folder)
         if path is None:
             building.remove_with(store, folder)
+            store.temporary = True
         return store
 
     @property

@@ -58,8 +58,8 @@ def _lines(file: IO[bytes], path: Path) -> Iterator[Line]:
             raise EbertError(f"{path}, line {number}: longer than {LINE_BYTES:,} bytes; is this a file of text?")
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")  # the mark that some editors put before UTF-8
-        if stripped := line.rstrip(b"\r\n"):
-            yield number, stripped
+        if line.strip():
+            yield number, line.rstrip(b"\r\n")
 
 
 def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
@@ -89,7 +89,7 @@ def _parse(lines: Sequence[Line], dimension: int, path: Path) -> Batch:
     names, rows = [], []
     for number, line in lines:
         name, row = _split(line, dimension)
-        if b" " in name and _NUMBER.search(name):
+        if b" " in name and b"\t" not in line and _NUMBER.search(name):
             raise EbertError(f"{path}, line {number}: more than {dimension} numbers: {line[:60]!r}")
         try:
             names.append(name.decode())

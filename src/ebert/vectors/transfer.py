@@ -25,7 +25,6 @@ KINDS = ("prefix", "words", "entities")  # what a name is: by its ENTITY/ prefix
 PACKED = (b"x\x01", b"x^", b"x\x9c", b"x\xda", b"ZF", b"\x1f\x8b", b"BZh", b"PK", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 DIGITS = {"float32": 9, "float16": 5}  # that tell all numbers of a type apart
 
-
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # characters that text has not
 
 

@@ -20,7 +20,7 @@ import torch
 
 from ebert import EBert, Passage, Vectors
 from ebert.alignment import Alignment, AlignmentOptions
-from ebert.model.batching import BUDGET, plan
+from ebert.model.batching import budget_on, plan
 from ebert.model.encoder import Encoder
 from ebert.model.sequence import MODES, Mode
 
@@ -54,7 +54,7 @@ def bare(encoder: Encoder, model: EBert, passages: list[Passage], mode: Mode) ->
     """Prepare the batches that `EBert` would run, and give a function that runs nothing but the encoder on them."""
     sequences = model._injector.sequences(passages, mode)
     batches = []
-    for group in plan([len(pieces) for pieces in sequences], BUDGET):
+    for group in plan([len(pieces) for pieces in sequences], budget_on("cpu")):
         mask = model._injector.tensors([sequences[index] for index in group])["attention_mask"]
         batches.append({"input_ids": torch.randint(1000, 20000, mask.shape), "attention_mask": mask})
 

@@ -15,7 +15,7 @@ from ebert.alignment import Alignment, AlignmentOptions
 from ebert.bert.loading import quiet
 from ebert.errors import EbertError
 from ebert.model import folder as layout
-from ebert.model.batching import BUDGET, in_order, windows
+from ebert.model.batching import budget_on, in_order, windows
 from ebert.model.collator import EntityCollator
 from ebert.model.encoder import Encoder, fingerprint
 from ebert.model.encoding import Encoding
@@ -145,13 +145,13 @@ class EBert(
     @overload
     def fill(  # type: ignore[overload-overlap]  # a str is an iterable of str, too
         self, passages: Text, *, mode: Mode = ..., top: int = ..., candidates: Iterable[str] | None = ...,
-        budget: int = ...,
+        budget: int | None = ...,
     ) -> Filled: ...  # fmt: skip
 
     @overload
     def fill(
         self, passages: Iterable[Text], *, mode: Mode = ..., top: int = ..., candidates: Iterable[str] | None = ...,
-        budget: int = ...,
+        budget: int | None = ...,
     ) -> Iterator[Filled]: ...  # fmt: skip
 
     def fill(
@@ -161,12 +161,12 @@ class EBert(
         mode: Mode = "concat",
         top: int = 5,
         candidates: Iterable[str] | None = None,
-        budget: int = BUDGET,
+        budget: int | None = None,
     ) -> Filled | Iterator[Filled]:
         """Fill the masks of one passage, or of any iterable of them, one after the other.
 
         With `candidates` (words that are one wordpiece) answers come from these, and their probabilities sum to one.
-        `budget` is how many tokens a batch may have.
+        `budget` is how many tokens a batch may have; the default suits the device.
         """
         if top < 1:
             raise EbertError(f"top is {top}; at least one answer must be asked for")
@@ -177,16 +177,16 @@ class EBert(
 
     @overload
     def encode(  # type: ignore[overload-overlap]
-        self, passages: Text, *, mode: Mode = ..., layer: int = ..., budget: int = ...
+        self, passages: Text, *, mode: Mode = ..., layer: int = ..., budget: int | None = ...
     ) -> Encoding: ...
 
     @overload
     def encode(
-        self, passages: Iterable[Text], *, mode: Mode = ..., layer: int = ..., budget: int = ...
+        self, passages: Iterable[Text], *, mode: Mode = ..., layer: int = ..., budget: int | None = ...
     ) -> Iterator[Encoding]: ...
 
     def encode(
-        self, passages: Text | Iterable[Text], *, mode: Mode = "concat", layer: int = -1, budget: int = BUDGET
+        self, passages: Text | Iterable[Text], *, mode: Mode = "concat", layer: int = -1, budget: int | None = None
     ) -> Encoding | Iterator[Encoding]:
         """Give the hidden states of one passage, or of any iterable of them; layer 0 is the embeddings, -1 the last."""
 
@@ -201,13 +201,14 @@ class EBert(
         results = self._run(passages, mode, budget, run)
         return next(results) if isinstance(passages, str | Passage) else results
 
-    def _run(self, passages: Text | Iterable[Text], mode: Mode, budget: int, run: Any) -> Iterator[Any]:
+    def _run(self, passages: Text | Iterable[Text], mode: Mode, budget: int | None, run: Any) -> Iterator[Any]:
         check(mode)  # now, not when the first result is asked for
+        size = budget or budget_on(self._encoder.device.type)
         many = [passages] if isinstance(passages, str | Passage) else passages
         return (
             result
             for window in windows(Passage.of(passage) for passage in many)
-            for result in in_order(self._injector.sequences(window, mode), budget, run)
+            for result in in_order(self._injector.sequences(window, mode), size, run)
         )
 
     def collator(self, *, mode: Mode = "concat") -> EntityCollator:

@@ -71,7 +71,7 @@ def main() -> None:
         heading("1. The real BERT (ebert bert get bert-base-cased)")
         print(ebert.get_bert("bert-base-cased"))
         heading("2. Vectors (ebert vectors import)")
-        print("NOT trained vectors: this demo makes its own, from one-line descriptions. Trained ones will ship later.")
+        print("NOT trained vectors: this demo makes its own, from one-line descriptions.", flush=True)
         toy = folder / "toy-vectors.txt"
         subprocess.run([sys.executable, str(HERE / "toy_vectors.py"), "--out", str(toy)], check=True)
         vectors = import_vectors([toy], folder / "store")

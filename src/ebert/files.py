@@ -14,6 +14,8 @@ from typing import IO, Any
 
 from ebert.errors import EbertError
 
+BLOCK = 1 << 20  # bytes to copy at a time
+
 
 @contextmanager
 def replacing(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:

@@ -36,7 +36,13 @@ def start_and_wait(home, programs):
     """Start a process whose mvn never ends, and wait until it is there."""
     programs("mvn", f'touch "{home}/waiting"; exec sleep 60')
     code = f"from ebert.bert import get_bert; get_bert('{NAME}', source='maven')"
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, start_new_session=True)
+    # Whoever runs the tests in the background has SIGINT ignored, which children inherit: here it counts.
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     while not (home / "waiting").exists():
         assert process.poll() is None
         time.sleep(0.02)
@@ -47,7 +53,7 @@ def start_and_wait(home, programs):
 def test_ctrl_c_leaves_nothing(home, programs):
     process = start_and_wait(home, programs)
     os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate()
     assert b"KeyboardInterrupt" in err
     assert cached() == []
     assert rest_of(home) == []
@@ -56,7 +62,7 @@ def test_ctrl_c_leaves_nothing(home, programs):
 def test_what_a_killed_process_left_is_removed_by_the_next(home, programs, jar):
     process = start_and_wait(home, programs)
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=30)
+    process.communicate()
     assert rest_of(home) != []
     programs("mvn", f'{COPY}\ncp "{jar}" "$out/{JAR}"')
     assert verify(get_bert(NAME)) == []

@@ -63,8 +63,21 @@ def test_what_is_there_is_not_overwritten_unasked(tmp_path):
     with pytest.raises(EbertError, match="exists"), files.replacing_folder(tmp_path / "folder"):
         pass
     (tmp_path / "file").touch()
-    with pytest.raises(EbertError, match="exists"), files.replacing_folder(tmp_path / "file", overwrite=True):
+    with pytest.raises(EbertError, match="is a file"), files.replacing_folder(tmp_path / "file", overwrite=True):
         pass
+    with pytest.raises(EbertError, match="is not a folder"), files.replacing_folder(tmp_path / "file" / "inside"):
+        pass
+
+
+def test_a_folder_of_something_else_is_never_overwritten(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "thesis.txt").touch()
+    with (
+        pytest.raises(EbertError, match=r"has no store\.json"),
+        files.replacing_folder(tmp_path / "folder", overwrite=True, marker="store.json"),
+    ):
+        pass
+    assert (tmp_path / "folder" / "thesis.txt").exists()
 
 
 def test_a_folder_that_an_interrupted_swap_left_aside_comes_back(tmp_path):

@@ -87,7 +87,7 @@ def check_path(path: str) -> Iterator[Check]:
         else:
             what = "neither a store (store.json), a model (ebert.json) nor an encoder (config.json)"
             yield Check(path, "bad", what)
-    except EbertError as error:
+    except (EbertError, OSError) as error:
         yield Check(path, "bad", str(error))
 
 
@@ -95,18 +95,27 @@ def _store(folder: Path) -> Iterator[Check]:
     import numpy as np
 
     from ebert.vectors import Vectors
+    from ebert.vectors.catalogue import Kind
 
     with Vectors.open(folder) as vectors:
         yield Check(str(folder), "good", repr(vectors))
         facts = vectors.describe()
-        for kind in ("words", "entities"):
-            names = sum(len(chunk) for chunk, _ in vectors.chunks("words" if kind == "words" else "entities"))
+        kinds: tuple[Kind, ...] = ("words", "entities")
+        for kind in kinds:
+            names = broken = zero = 0
+            for chunk, block in vectors.chunks(kind):
+                names += len(chunk)
+                broken += int((~np.isfinite(block)).any(axis=1).sum())
+                zero += int((~np.any(block, axis=1)).sum())
             wrong = names != facts[kind]
             detail = f"{names:,} names for {facts[kind]:,} vectors"
             yield Check(f"{kind} and their names", "bad" if wrong else "good", detail)
-        zero = sum(int((~np.any(block, axis=1)).sum()) for _, block in vectors.chunks("entities"))
-        if zero:
-            yield Check("entity vectors", "note", f"{zero:,} of {facts['entities']:,} are all zeros")
+            if broken:
+                yield Check(
+                    f"{kind}' vectors", "bad", f"{broken:,} have values that are not numbers; restore the store"
+                )
+            elif zero:
+                yield Check(f"{kind}' vectors", "note", f"{zero:,} of {facts[kind]:,} are all zeros")
 
 
 def _model(folder: Path) -> Iterator[Check]:
@@ -117,8 +126,11 @@ def _model(folder: Path) -> Iterator[Check]:
     report = alignment.report
     yield Check(str(folder), "good", f"W from {alignment.source} to {alignment.target}, {report.pairs:,} pairs")
     store = Path(resolve(folder, info.vectors.name))
-    yield from _store(store)
-    yield from _agrees(folder, store, info.vectors.fingerprint)
+    try:
+        yield from _store(store)
+        yield from _agrees(folder, store, info.vectors.fingerprint)
+    except EbertError as error:
+        yield Check(str(store), "bad", str(error))
     yield from _encoder_of(resolve(folder, info.encoder.name), info.encoder.fingerprint, folder)
 
 
@@ -133,9 +145,17 @@ def _agrees(folder: Path, store: Path, fingerprint: str) -> Iterator[Check]:
 
 
 def _encoder_of(name: str, fingerprint: str, folder: Path) -> Iterator[Check]:
+    from ebert.bert import get_bert
     from ebert.model.encoder import Encoder
 
-    encoder = Encoder.load(name)
+    try:
+        place = (
+            get_bert(name) if Path(name).is_absolute() else get_bert(name, source="cache")
+        )  # a check fetches nothing
+    except EbertError as error:
+        yield Check("model and encoder", "note", f"not compared: {error}")
+        return
+    encoder = Encoder.load(place)
     if encoder.fingerprint == fingerprint:
         yield Check("model and encoder", "good", f"belong together ({name})")
     else:
@@ -148,9 +168,12 @@ def _encoder(folder: Path) -> Iterator[Check]:
     from ebert.model.encoder import Encoder
 
     problems = verify(folder) if (folder / MANIFEST).exists() else []
+    if problems:
+        yield Check(str(folder), "bad", "; ".join(problems))
+        return
     encoder = Encoder.load(os.fspath(folder))
     detail = f"{type(encoder.module).__name__}, width {encoder.width}, {len(encoder.tokenizer):,} wordpieces"
-    yield Check(str(folder), "bad" if problems else "good", "; ".join(problems) or detail)
+    yield Check(str(folder), "good", detail)
 
 
 def _sqlite() -> Check:

@@ -20,7 +20,7 @@ BLOCK = 1 << 20  # bytes to copy at a time
 @contextmanager
 def replacing(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
     """Open a temporary file beside `path`, which takes its place when the block ends well and is removed otherwise."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_parent(path)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:
@@ -36,15 +36,16 @@ def replacing(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
 
 
 @contextmanager
-def replacing_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def replacing_folder(path: Path, *, overwrite: bool = False, marker: str | None = None) -> Iterator[Path]:
     """Give a temporary folder beside `path`, which takes its place when the block ends well and is removed otherwise.
 
+    Only a folder that has the file `marker` is ever overwritten, so that a slip of the pen costs no thesis.
     Where the system can swap two folders in one step, it does. Elsewhere an existing folder is put aside for a moment,
     and put back by `recover` if the power fails right then.
     """
     path = path.absolute()
-    refuse_existing(path, overwrite=overwrite)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    refuse_existing(path, overwrite=overwrite, marker=marker)
+    make_parent(path)
     temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
         temporary.chmod(0o777 & ~_umask())
@@ -64,10 +65,26 @@ def replacing_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         raise
 
 
-def refuse_existing(path: Path, *, overwrite: bool) -> None:
+def refuse_existing(path: Path, *, overwrite: bool, marker: str | None = None) -> None:
     """Complain about a target that holds something, unless it may be overwritten. An empty folder is no obstacle."""
-    if path.is_file() or (path.is_dir() and not overwrite and any(path.iterdir())):
+    if path.is_file():
+        raise EbertError(f"{path} is a file; choose another place")
+    if not path.is_dir() or not any(path.iterdir()):
+        return
+    if not overwrite:
         raise EbertError(f"{path} exists; choose another place or allow it to be overwritten (--overwrite)")
+    if marker and not (path / marker).is_file():
+        raise EbertError(
+            f"{path} holds something else (it has no {marker}) and is not overwritten; choose another place"
+        )
+
+
+def make_parent(path: Path) -> None:
+    """Make the folder that `path` is to stand in."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise EbertError(f"{path} cannot be written: {path.parent} is not a folder") from None
 
 
 def recover(path: Path) -> None:

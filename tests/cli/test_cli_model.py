@@ -41,6 +41,39 @@ def test_align_refuses_what_cannot_be(ebert, store, small_bert, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.parametrize(
+    "options", [("--seed", "-1"), ("--ridge", "nan"), ("--length", "nan"), ("--length", "0"), ("--held-out", "2")]
+)
+def test_align_with_impossible_options(ebert, store, small_bert, tmp_path, options):
+    done = ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m", *options)
+    assert (done.code, options[0].strip("-").replace("-", "_") in done.err) == (2, True)
+
+
+def test_align_replaces_models_only_and_whole(ebert, store, small_bert, tmp_path):
+    arguments = ["align", store, "--bert", small_bert, "--overwrite", "--out"]
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "thesis.txt").write_text("years of work")
+    assert ebert(*arguments, tmp_path / "papers").code == 2
+    assert ebert(*arguments, store).code == 2
+    assert ebert(*arguments, tmp_path / "papers" / "thesis.txt" / "m").code == 2
+    assert (tmp_path / "papers" / "thesis.txt").exists()
+    assert not (Path(store) / "ebert.json").exists()
+    ebert(*arguments, tmp_path / "m", "--include-vectors")
+    assert ebert(*arguments, tmp_path / "m").code == 0
+    assert not (tmp_path / "m" / "vectors").exists()
+    inside = ebert("align", tmp_path / "m" / "vectors", "--bert", small_bert, "--overwrite", "--out", tmp_path / "m")
+    assert (inside.code, "lies in" in inside.err) == (2, True)
+
+
+def test_a_folder_named_like_the_encoder_does_not_confuse(ebert, store, small_bert, tmp_path, monkeypatch):
+    monkeypatch.chdir(Path(small_bert).parent)
+    name = Path(small_bert).name
+    assert ebert("align", store, "--bert", name, "--out", tmp_path / "m").code == 0
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).mkdir()
+    assert ebert("fill", "--model", tmp_path / "m", QUESTION).code == 0
+
+
 def test_a_model_can_take_its_store_along(ebert, store, small_bert, tmp_path):
     ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m", "--include-vectors")
     (tmp_path / "m").rename(tmp_path / "moved")
@@ -86,6 +119,13 @@ def test_why_shows_the_answer_without_each_entity(ebert, model):
     assert "without Paris:" in ebert("fill", "--model", model, "--why", text).out
 
 
+def test_texts_before_a_bad_one_are_answered(ebert, small_bert):
+    done = ebert("fill", "--bert", small_bert, "--json", "Paris is [MASK]", "no mask", "a [MASK]")
+    assert done.code == 2
+    assert [line["text"] for line in done.lines] == ["Paris is [MASK]"]
+    assert "text 2: the text has no mask" in done.err
+
+
 def test_fill_from_standard_input(ebert, small_bert, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{QUESTION}\n\nParis is [MASK] .\n"))
     done = ebert("fill", "--bert", small_bert, "--json")
@@ -116,8 +156,12 @@ def test_fill_with_candidates(ebert, small_bert, tmp_path):
         (["--bert", "BERT", ""], "empty"),
         (["--bert", "BERT", "[MASK] [[Paris"], "never closes"),
         (["--bert", "BERT", "[MASK]" + " a" * 99], "102 wordpieces; .* takes 64"),
-        (["--bert", "BERT", "--candidates", "nowhere.txt", "[MASK]"], "no file nowhere.txt"),
+        (["--bert", "BERT", "--candidates", "nowhere.txt", "[MASK]"], r"nowhere.txt cannot be read .*one word a line"),
         (["--model", "nowhere", "[MASK]"], "there is no model at .*nowhere"),
+        (["--bert", "BERT", "--candidates", "/", "[MASK]"], "cannot be read"),
+        (["--bert", "BERT", "--device", "nonsense", "[MASK]"], "device 'nonsense' cannot be used"),
+        (["--bert", "BERT", "a \udcff [MASK]"], "not UTF-8"),
+        (["--model", "MODEL", "[[Paris|a [MASK] city]] is [MASK] ."], "mention of 'Paris' covers a mask"),
     ],
 )
 def test_fill_refuses(ebert, model, small_bert, arguments, message):
@@ -156,6 +200,39 @@ def test_export(ebert, model, tmp_path):
     assert (again.code, "exists" in again.err) == (2, True)
     empty = ebert("export", model, "--entities", "/dev/null", "--out", tmp_path / "other")
     assert (empty.code, "no titles" in empty.err) == (2, True)
+
+
+def test_export_overwrites_checkpoints_only(ebert, model, tmp_path):
+    (tmp_path / "titles.txt").write_text("Paris\n")
+    export = ["export", model, "--entities", tmp_path / "titles.txt", "--overwrite", "--out"]
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "thesis.txt").touch()
+    assert ebert(*export, tmp_path / "papers").code == 2
+    assert (tmp_path / "papers" / "thesis.txt").exists()
+    assert ebert(*export, tmp_path / "plain").code == 0
+    assert ebert(*export, tmp_path / "plain").code == 0
+    modes = {path.stat().st_mode for path in (tmp_path / "plain").iterdir()}
+    assert len(modes) == 1
+
+
+def test_a_truncated_encoder(ebert, small_bert, tmp_path):
+    import shutil
+
+    broken = Path(shutil.copytree(small_bert, tmp_path / "broken"))
+    weights = broken / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    done = ebert("fill", "--bert", broken, "a [MASK]")
+    assert (done.code, "cannot be loaded as a masked language model" in done.err) == (2, True)
+    assert ebert("doctor", broken).code == 2
+
+
+def test_doctor_finds_broken_numbers(ebert, store):
+    matrix = Path(store) / "entities.safetensors"
+    data = bytearray(matrix.read_bytes())
+    data[-4:] = b"\xff\xff\xff\xff"
+    matrix.write_bytes(data)
+    done = ebert("doctor", store)
+    assert (done.code, "1 have values that are not numbers" in done.out) == (2, True)
 
 
 def test_doctor_finds_nothing_wrong(ebert, store, model, small_bert):

@@ -89,6 +89,19 @@ def test_add_what_is_no_vector(ebert, store, tmp_path, content, message):
     assert "X" not in Vectors.open(store)
 
 
+@pytest.mark.parametrize("array", [np.array(["a"] * 8), np.ones(8) * 1j, np.ones((2, 8))])
+def test_add_an_array_that_is_no_vector(ebert, store, tmp_path, array):
+    np.save(tmp_path / "v.npy", array)
+    assert ebert("vectors", "add", store, "X", "--vector", tmp_path / "v.npy").code == 2
+    assert "X" not in Vectors.open(store)
+
+
+def test_a_folder_is_no_vector_and_an_ending_no_compression(ebert, store, tmp_path):
+    assert ebert("vectors", "add", store, "X", "--vector", tmp_path).code == 2
+    assert ebert("vectors", "export", store, tmp_path / "out.gz").code == 2
+    assert ebert("vectors", "nearest", store, "Paris", "--top", 10**30, "--json").code == 0
+
+
 def test_add_with_a_bad_wikidata_id(ebert, store, tmp_path):
     np.save(tmp_path / "v.npy", np.arange(8.0))
     done = ebert("vectors", "add", store, "X", "--vector", tmp_path / "v.npy", "--wikidata", "42")

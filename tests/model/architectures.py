@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
+from packaging.version import Version
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -213,6 +214,12 @@ def deberta_v2() -> PreTrainedTokenizerBase:
 
 RELATIVE = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_biased_input": False}
 
+# transformers before 5.20 cannot save or load the new head.
+DEBERTA_V3 = (
+    [Architecture("deberta-v3", "DebertaV2", deberta_v2, "sentencepiece", {**RELATIVE, "legacy": False}, padded=1)]
+    if Version(transformers.__version__) >= Version("5.20")
+    else []
+)
 ARCHITECTURES = {
     architecture.name: architecture
     for architecture in (
@@ -230,7 +237,7 @@ ARCHITECTURES = {
         Architecture("mpnet", "MPNet", mpnet, "wordpiece", first_position=2, lower_cases=True),
         Architecture("deberta", "Deberta", deberta, "byte-level", RELATIVE),
         Architecture("deberta-v2", "DebertaV2", deberta_v2, "sentencepiece", RELATIVE, padded=PADDED),
-        Architecture("deberta-v3", "DebertaV2", deberta_v2, "sentencepiece", {**RELATIVE, "legacy": False}, padded=1),
+        *DEBERTA_V3,
         Architecture("modernbert", "ModernBert", modernbert, "byte-level", padded=PADDED),
     )
 }

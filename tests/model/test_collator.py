@@ -67,8 +67,13 @@ def test_columns_of_all_kinds(tiny):
     assert batch["weight"].dtype == torch.float32
     assert batch["labels"].tolist() == [[1, 2], [1, 2]]
     assert set(collate(["[[Paris]]", Passage("in Rome")])) == {"inputs_embeds", "attention_mask", "position_ids"}
-    with pytest.raises(EbertError, match="an example has no 'passage'"):
-        collate([{"text": "a", "label": 1}])
+    for examples in ([{"text": "a", "label": 1}], [{"passage": "a", "label": 1}, {"passage": "b"}]):
+        with pytest.raises(EbertError, match="every example needs a 'passage'"):
+            collate(examples)
+    with pytest.raises(EbertError, match="without examples"):
+        collate([])
+    collate(["[[Nobody]] and [[Paris]]"])
+    assert collate.missing == {"Nobody": 1}
     with pytest.raises(EbertError, match="unknown mode 'both'"):
         tiny.model("bert").collator(mode="both")
 

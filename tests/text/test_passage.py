@@ -24,6 +24,7 @@ def test_markup_gives_text_and_offsets():
         (r"\[[Paris]] and \\[[Rome]]", "[[Paris]] and \\Rome", ["Rome"]),
         ("[[A|b|c]]", "b|c", ["A"]),
         ("a ]] b", "a ]] b", []),
+        ("[[Paris|[MASK]]] is [[Rome|the [so-called] city]]", "[MASK] is the [so-called] city", ["Paris", "Rome"]),
     ],
 )
 def test_markup_edges(markup, text, entities):

@@ -76,8 +76,11 @@ def test_a_title_goes_before_a_redirect(store):
     np.testing.assert_array_equal(store.entity("Paname"), NEW)
 
 
-def test_an_alias_goes_before_a_redirect_of_the_store(store):
-    store.add("Panama City", NEW, aliases=["Paname"])
+def test_an_alias_takes_a_name_over_only_on_request(store):
+    with pytest.raises(EbertError, match="'Paname' is a name of 'Paris'"):
+        store.add("Panama City", NEW, aliases=["Paname"])
+    assert store.find("Paname").title == "Paris"
+    store.add("Panama City", NEW, aliases=["Paname"], replace=True)
     assert store.find("Paname").title == "Panama City"
 
 
@@ -109,7 +112,7 @@ def test_what_cannot_be_added_changes_nothing(store, options, message):
 
 @pytest.mark.parametrize("dtype", [None, "float16", "float32"])
 def test_saving_puts_added_and_replaced_entities_among_the_others(store, tmp_path, dtype):
-    store.add("New", NEW, aliases=["Newer", "Paname"], wikidata=5)
+    store.add("New", NEW, aliases=["Newer", "Paname"], wikidata=5, replace=True)
     store.add("Paris", OTHER, replace=True, aliases=["Panam"])
     store.add("Marais, Jean", NEW + 1)  # a redirect so far
     before = {name: store.entity(name) for name in (*NAMES, "New", "Newer", "Panam", "Paname", "Q5")}
@@ -177,6 +180,6 @@ def test_saving_does_not_overwrite_by_itself(store, tmp_path):
 def test_a_folder_of_other_things_is_never_overwritten(store, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.txt").write_text("years of work")
-    with pytest.raises(EbertError, match="holds other things"):
+    with pytest.raises(EbertError, match="holds something else"):
         store.save(tmp_path / "home", overwrite=True)
     assert (tmp_path / "home" / "thesis.txt").read_text() == "years of work"

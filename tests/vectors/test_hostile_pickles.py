@@ -282,3 +282,13 @@ def test_every_beginning_of_a_pickle_is_an_error(tmp_path):
         (tmp_path / "model.pkl").write_bytes(content[:length])
         with pytest.raises(EbertError, match=r"model\.pkl"):
             pickles.load(tmp_path / "model.pkl")
+
+
+@pytest.mark.parametrize("end", [b"s.", b"u."], ids=["one item", "several"])
+def test_a_key_that_takes_for_ever_to_hash_is_refused(tmp_path, end):
+    deep = b")q\x00" + b"".join(b"h\x00h\x00\x86q\x00" for _ in range(40))  # each level holds the one before twice
+    mark = b"(" if end == b"u." else b""
+    path = tmp_path / "deep.pkl"
+    path.write_bytes(b"\x80\x04" + deep + b"0}" + mark + b"h\x00K\x01" + end)
+    with pytest.raises(EbertError, match="strange keys"):
+        pickles.load(path)

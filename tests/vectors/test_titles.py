@@ -116,3 +116,7 @@ def test_every_spelling_of_a_title_leads_back_to_it(title):
         spelled.append(title[0].lower() + title[1:])
     for name in spelled:
         assert title in titles.spellings(name)
+
+
+def test_the_url_of_a_page_in_another_language_is_no_english_title():
+    assert "Pain" not in titles.spellings("https://fr.wikipedia.org/wiki/Pain")

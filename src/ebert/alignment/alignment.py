@@ -77,7 +77,7 @@ class Alignment:
                 f"vectors of dimension {source} cannot go unaligned into an encoder of width {target}; "
                 "fit an alignment, or use vectors of that dimension"
             )
-        report = AlignmentReport(pairs=0, r2=0.0)
+        report = AlignmentReport(pairs=0, r2=None)  # nothing is fitted
         return cls(None, None, source=source, target=target, options=options, report=report)
 
     def carry(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -116,17 +116,22 @@ class Alignment:
             with safe_open(str(path), framework="np") as file:
                 facts = json.loads(file.metadata()["ebert"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            options, report = AlignmentOptions(**facts["options"]), AlignmentReport(**facts["report"])
+            source, target = facts["source"], facts["target"]
+            shapes = {"weight": (target, source), "bias": (target,)}
+            if any(tensor.shape != shapes[name] for name, tensor in tensors.items()):
+                raise ValueError("its tensors have other shapes than it says")
         except FileNotFoundError:
             raise EbertError(f"there is no alignment at {path}; make one with 'ebert align'") from None
-        except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
             raise EbertError(f"{path} is damaged ({error}); make it again with 'ebert align'") from None
         return cls(
             tensors.get("weight"),
             tensors.get("bias"),
-            source=facts["source"],
-            target=facts["target"],
-            options=AlignmentOptions(**facts["options"]),
-            report=AlignmentReport(**facts["report"]),
+            source=source,
+            target=target,
+            options=options,
+            report=report,
         )
 
 
@@ -142,6 +147,8 @@ def _pairs(
         )
     rows = np.array([piece for _, piece, _ in found])
     x = np.asarray(vectors.word_matrix[[row for row, _, _ in found]], np.float64)  # (pairs, source)
+    if not np.isfinite(x).all():
+        raise EbertError(f"{vectors.path} has word vectors with values that are not numbers; make the store again")
     y = np.asarray(table[rows], np.float64)  # (pairs, target)
     if not options.weight_power:
         return x, y, np.ones(len(x)), rows
@@ -151,7 +158,10 @@ def _pairs(
             f"{vectors.path} does not know how often its words occur, so they cannot be weighed by frequency; "
             "import a model file or train the vectors with ebert, or leave weight_power at 0"
         )
-    weights = np.maximum(np.array(counts, np.float64), 1.0) ** options.weight_power
+    with np.errstate(over="ignore"):
+        weights = np.maximum(np.array(counts, np.float64), 1.0) ** options.weight_power
+    if not 0 < weights.sum() < np.inf:
+        raise EbertError(f"weight_power is {options.weight_power}, which makes weights too large or too small to count")
     return x, y, weights / weights.mean(), rows
 
 

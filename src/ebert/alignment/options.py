@@ -1,5 +1,6 @@
 """How W is fitted, and how well it fits."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -31,8 +32,13 @@ class AlignmentOptions:
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
             raise EbertError(f"unknown method {self.method!r}; choose one of {', '.join(get_args(Method))}")
+        for name in ("ridge", "weight_power", "length", "held_out"):
+            if not math.isfinite(getattr(self, name) or 0.0):
+                raise EbertError(f"{name} is {getattr(self, name)}; a finite number is needed")
         if self.ridge < 0:
             raise EbertError(f"ridge is {self.ridge}; it cannot be negative")
+        if self.seed < 0:
+            raise EbertError(f"seed is {self.seed}; it cannot be negative")
         if self.ridge and self.method != "linear":
             raise EbertError(f"ridge goes with the method 'linear', not {self.method!r}")
         if (self.intercept or self.weight_power) and self.method == "none":
@@ -49,7 +55,7 @@ class AlignmentReport:
 
     pairs: int
     """Words that are also wordpieces."""
-    r2: float
+    r2: float | None
     """Share of the variance of their wordpiece vectors that W explains."""
     held_out_pairs: int = 0
     """Words kept back for the three figures below, which come from a W fitted on the others."""

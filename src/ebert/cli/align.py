@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ebert.cli.common import device_options, json_option, overwrite_option, print_facts, print_json, torch_dtype
+from ebert.errors import EbertError
 
 
 @click.command("align")
@@ -48,12 +49,17 @@ def command(
     from ebert import files
     from ebert.alignment import AlignmentOptions
     from ebert.model import EBert
+    from ebert.model.folder import INFO
     from ebert.vectors import Vectors
 
     chosen = AlignmentOptions(**options)
-    files.refuse_existing(Path(out), overwrite=overwrite)
+    target = Path(out).absolute()
+    if Path(store).resolve().is_relative_to(target.resolve()):
+        raise EbertError(f"the store {store} lies in {out}, which the model would replace; choose another place")
+    files.refuse_existing(target, overwrite=overwrite, marker=INFO)
     model = EBert.fit(bert, Vectors.open(store), options=chosen, device=device, dtype=torch_dtype(dtype))
-    model.save_pretrained(out, include_vectors=include_vectors)
+    with files.replacing_folder(target, overwrite=overwrite, marker=INFO) as folder:
+        model.save_pretrained(folder, include_vectors=include_vectors)
     assert model.alignment is not None
     report = asdict(model.alignment.report)
     if as_json:
@@ -63,7 +69,7 @@ def command(
     print_facts(
         {
             "words that are wordpieces": report["pairs"],
-            "R² on them": f"{report['r2']:.3f}",
+            "R² on them": _figure(report["r2"]),
             "words kept back": report["held_out_pairs"],
             "R² on words kept back": _figure(report["held_out_r2"]),
             "own wordpiece nearest": _figure(report["top1"], "%"),

@@ -66,15 +66,33 @@ def command(
         raise EbertError("there is no text to fill; give it as an argument or on standard input")
     loaded = _load(model, bert, vectors, device, dtype)
     options: dict[str, Any] = {"top": top, "candidates": words}
+    number = 0
     for window in _windows(first, passages):
-        columns = {name: list(loaded.fill(window, mode=cast("Mode", name), **options)) for name in modes}
-        for index, passage in enumerate(window):
-            row = {name: filled[index] for name, filled in columns.items()}
+        for passage, row in _fill(loaded, window, modes, options, number):
+            number += 1
             reasons = _reasons(loaded, passage, modes, options) if why else None
             if as_json:
                 print_json(_as_json(loaded, passage, row, reasons))
             else:
                 _show(loaded, passage, row, reasons)
+
+
+def _fill(
+    model: "EBert", window: list["Passage"], modes: list[str], options: dict[str, Any], before: int
+) -> Iterator[tuple["Passage", dict[str, "Filled"]]]:
+    """Fill passages together; if one of them cannot be filled, give those before it and say which one it is."""
+    try:
+        columns = {mode: list(model.fill(window, mode=cast("Mode", mode), **options)) for mode in modes}
+    except EbertError:
+        for number, passage in enumerate(window, before + 1):
+            try:
+                row = {mode: model.fill(passage, mode=cast("Mode", mode), **options) for mode in modes}
+            except EbertError as error:
+                raise EbertError(f"text {number}: {error}") from None
+            yield passage, row
+        return
+    for index, passage in enumerate(window):
+        yield passage, {mode: filled[index] for mode, filled in columns.items()}
 
 
 def _modes(given: str | None, *, with_model: bool) -> list[str]:
@@ -96,9 +114,12 @@ def _load(model: str | None, bert: str | None, vectors: str | None, device: str 
 
 
 def _lines(file: Iterable[str]) -> Iterator[str]:
-    for line in file:
-        if line.strip():
-            yield line.rstrip("\r\n")
+    try:
+        for line in file:
+            if line.strip():
+                yield line.rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise EbertError(f"standard input is not UTF-8 ({error})") from None
 
 
 def _windows(first: "Passage", rest: Iterator["Passage"]) -> Iterator[list["Passage"]]:
@@ -112,8 +133,8 @@ def _read_words(path: str) -> list[str]:
     try:
         with click.open_file(path, encoding="utf-8") as file:
             return list(dict.fromkeys(line.strip() for line in file if line.strip()))
-    except FileNotFoundError:
-        raise EbertError(f"there is no file {path}; it should have one word a line") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise EbertError(f"{path} cannot be read ({error}); it should be a text file with one word a line") from None
 
 
 Reasons = list[tuple[str, dict[str, "Filled"]]]

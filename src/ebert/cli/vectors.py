@@ -191,13 +191,14 @@ def export(store: str, file: str, decimals: int | None, overwrite: bool, as_json
     Example:
       ebert vectors export enwiki-vectors enwiki.txt
     """
-    from ebert import files
     from ebert.progress import progress
     from ebert.vectors import Vectors
     from ebert.vectors.transfer import export_text
 
-    if not overwrite or Path(file).is_dir():
-        files.refuse_existing(Path(file), overwrite=False)
+    if file.endswith((".gz", ".bz2")):
+        raise EbertError(f"{file} would not be compressed; write plain text and compress it afterwards")
+    if Path(file).is_dir() or (Path(file).exists() and not overwrite):
+        raise EbertError(f"{file} exists; choose another place or allow it to be overwritten (--overwrite)")
     with Vectors.open(store) as vectors, progress("export", total=vectors.info.words + len(vectors)) as advance:
         lines = export_text(vectors, file, decimals=decimals, advance=advance)
     if as_json:
@@ -220,10 +221,12 @@ def _read_vector(path: str) -> "NDArray[Any]":
     try:
         if path.endswith(".npy"):
             array: NDArray[Any] = np.load(path, allow_pickle=False)
+            if not isinstance(array, np.ndarray):
+                raise ValueError("it is an archive of arrays")
             return array
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
         return np.asarray([float(number) for number in text.replace(",", " ").strip("[] \n").split()])
     except FileNotFoundError:
         raise EbertError(f"there is no file {path}") from None
-    except (ValueError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise EbertError(f"{path} is not a vector: {error}") from None

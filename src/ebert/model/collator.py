@@ -1,5 +1,6 @@
 """For one's own fine-tuning: passages in, a batch of `inputs_embeds`, mask and positions out."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ class EntityCollator:
     string with markup, or a mapping with a ``passage`` and anything else (a ``label``, say), which becomes a tensor of
     the batch under the same name (``labels`` for ``label``, as transformers expects it).
 
+    `missing` counts the titles without a vector that it has met; workers of a data loader count for themselves.
+
     Give it to a `torch.utils.data.DataLoader` or a `transformers.Trainer` (with ``remove_unused_columns=False``).
     """
 
@@ -30,14 +33,21 @@ class EntityCollator:
         # Data loaders work on the CPU, often in processes of their own: the model's device stays out of it.
         self._injector = injector.on_cpu()
         self.mode: Mode = mode
+        self.missing: Counter[str] = Counter()
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Tensor]:
         """Collate a batch."""
         rows = [example if isinstance(example, Mapping) else {"passage": example} for example in examples]
+        if not rows:
+            raise EbertError("a batch without examples cannot be collated")
         for row in rows:
-            if "passage" not in row:
-                raise EbertError(f"an example has no 'passage', only {', '.join(map(repr, row))}")
+            if "passage" not in row or row.keys() != rows[0].keys():
+                raise EbertError(
+                    f"every example needs a 'passage' and what the others have: {', '.join(map(repr, row))}"
+                )
         passages = [Passage.of(row["passage"]) for row in rows]
+        if self.mode != "bert":
+            self.missing.update(self._injector.missing(passages))
         batch = self._injector.tensors(self._injector.sequences(passages, self.mode))
         for name in rows[0]:
             if name != "passage":

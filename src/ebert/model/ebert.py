@@ -12,12 +12,11 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ebert import files
 from ebert.alignment import Alignment, AlignmentOptions
-from ebert.bert.loading import quiet
 from ebert.errors import EbertError
 from ebert.model import folder as layout
 from ebert.model.batching import budget_on, in_order, windows
 from ebert.model.collator import EntityCollator
-from ebert.model.encoder import Encoder, fingerprint
+from ebert.model.encoder import Encoder, fingerprint, save_encoder
 from ebert.model.encoding import Encoding
 from ebert.model.filling import Filled, Filler
 from ebert.model.injection import Injector
@@ -170,6 +169,8 @@ class EBert(
         """
         if top < 1:
             raise EbertError(f"top is {top}; at least one answer must be asked for")
+        if isinstance(candidates, str):
+            raise EbertError("candidates are words, not one string: give a list")
         ids = None if candidates is None else self.vocabulary.ids(candidates)
         filler = Filler(self._encoder, self._injector, self.vocabulary)
         results = self._run(passages, mode, budget, lambda batch: filler(batch, top=top, candidates=ids))
@@ -268,14 +269,13 @@ class EBert(
             store = layout.VECTORS
             if (save_directory / store).absolute() != self.vectors.path:
                 self.vectors.save(save_directory / store, overwrite=True)
-        encoder = str(Path(self.name).absolute()) if Path(self.name).is_dir() else self.name
+        encoder = self.name
         mark = self._encoder.fingerprint
         if include_encoder:
             encoder = layout.ENCODER
             mark = fingerprint(self.encoder, self.tokenizer)  # as it is now, perhaps in another dtype
-            with files.replacing_folder(save_directory / encoder, overwrite=True) as folder, quiet():
-                self.encoder.save_pretrained(folder)
-                self.tokenizer.save_pretrained(folder)
+            with files.replacing_folder(save_directory / encoder, overwrite=True, marker="config.json") as folder:
+                save_encoder(self.encoder, self.tokenizer, folder)
         self.alignment.save(save_directory / layout.ALIGNMENT)
         layout.ModelInfo(
             encoder=layout.Part(encoder, mark),

@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ebert.bert import get_bert
-from ebert.bert.loading import load_masked_lm, load_tokenizer
+from ebert.bert.loading import load_masked_lm, load_tokenizer, quiet
 from ebert.errors import EbertError
 
 _HOOKS = threading.Lock()  # torch numbers hooks without one: two threads at once could get the same number
@@ -48,10 +49,15 @@ class Encoder:
             module, tokenizer = load_masked_lm(folder), load_tokenizer(folder)
         except EbertError:
             raise
-        except (OSError, ValueError, KeyError) as error:
+        except Exception as error:  # truncated or foreign files fail in as many ways as there are formats
             raise EbertError(f"{folder} cannot be loaded as a masked language model: {error}") from None
+        if folder == Path(name).expanduser():  # a local folder, which must be found from anywhere
+            name = str(folder.absolute())
         encoder = cls(module, tokenizer, name)  # before the dtype changes, which the fingerprint must not see
-        nn.Module.to(module, device=device, dtype=dtype)
+        try:
+            nn.Module.to(module, device=device, dtype=dtype)
+        except (RuntimeError, AssertionError) as error:  # no such device, or no driver for it
+            raise EbertError(f"the device {str(device)!r} cannot be used: {str(error).splitlines()[0]}") from None
         return encoder
 
     @property
@@ -149,6 +155,15 @@ def _first_position(module: nn.Module) -> int:
 def _longest(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, first_position: int) -> int:
     positions = getattr(module.config, "max_position_embeddings", None) or VERY_LONG
     return int(min(tokenizer.model_max_length, positions - first_position, VERY_LONG))
+
+
+def save_encoder(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Write an encoder as transformers does, quietly and readable for whoever may read the folder."""
+    with quiet():
+        module.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    for weights in folder.glob("*.safetensors"):  # safetensors makes them readable to their owner only
+        shutil.copymode(folder / "config.json", weights)
 
 
 def fingerprint(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:

@@ -21,9 +21,9 @@ from tokenizers import AddedToken
 from torch import nn
 
 from ebert import files
-from ebert.bert.loading import quiet
 from ebert.errors import EbertError
 from ebert.model.ebert import EBert
+from ebert.model.encoder import save_encoder
 from ebert.vectors import Entity
 
 NEVER = -1e4  # as a bias: e^-10000 is nothing, and float16 can hold it
@@ -55,9 +55,8 @@ def export(
         _set_rows(encoder, ids, model.carried(chosen))
         _set_biases(encoder, ids, known, predict_entities=predict_entities)
     encoder.tie_weights()
-    with files.replacing_folder(Path(out), overwrite=overwrite) as folder, quiet():
-        encoder.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
+    with files.replacing_folder(Path(out), overwrite=overwrite, marker=LIST) as folder:
+        save_encoder(encoder, tokenizer, folder)
         (folder / LIST).write_text(json.dumps(tokens, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     return tokens
 

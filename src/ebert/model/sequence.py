@@ -103,12 +103,19 @@ class Sequencer:
             for mention in passage.mentions:
                 if mention not in present:
                     continue
+                if mode == "replace" and self._has_mask(passage.surface(mention)):
+                    raise EbertError(
+                        f"the mention of {mention.entity!r} covers a mask, which would go with it in the mode replace"
+                    )
                 self._copy(out, passage.text, done, mention.start)
                 order.append(mention)
                 done = mention.start if mode == "concat" else mention.end
                 out.insert(f"{PLACEHOLDER} {SEPARATOR} " if mode == "concat" else PLACEHOLDER)
         self._copy(out, passage.text, done, len(passage.text))
         return out.text(), out, order
+
+    def _has_mask(self, text: str) -> bool:
+        return self._mask_token in text or _MASK.search(text) is not None
 
     def _copy(self, out: "_Map", text: str, start: int, stop: int) -> None:
         """Copy a part of the text; [MASK] is understood whatever the tokenizer calls its mask."""

@@ -2,7 +2,8 @@ r"""The markup of passages: ``[[Title|surface]]`` and ``[[Title]]``.
 
 A bracket after a backslash is an ordinary bracket, so that any text can be written: ``\[\[`` is two brackets and no
 mention. Of several backslashes before a bracket, each pair stands for one. Backslashes elsewhere are ordinary.
-Of three brackets in a row the last two open the mention, so ``[[[Paris]]]`` is Paris in brackets.
+Of three brackets in a row the last two open the mention, so ``[[[Paris]]]`` is Paris in brackets. Brackets
+that open and close inside a mention belong to it: ``[[Paris|[MASK]]]``.
 """
 
 import re
@@ -21,6 +22,7 @@ def parse(text: str) -> tuple[str, list[Span]]:
     inside: list[str] = []
     spans: list[Span] = []
     opened, length, counted, position = -1, 0, 0, 0
+    depth = 0  # of brackets inside a mention
     while match := _TOKEN.search(text, position):
         target = plain if opened < 0 else inside
         target.append(text[position : match.start()])
@@ -32,17 +34,22 @@ def parse(text: str) -> tuple[str, list[Span]]:
                 position += 1
         elif match["open"] and opened < 0:
             opened = match.start()
+        elif opened >= 0 and depth and text[match.start()] == "]":
+            target.append("]")
+            position = match.start() + 1
+            depth -= 1
         elif match["close"] and opened >= 0:
             title, surface = _split("".join(inside), text, opened)
             length += sum(map(len, plain[counted:]))
             spans.append((length, length + len(surface), title))
             counted = len(plain)
             plain.append(surface)
-            inside, opened = [], -1
+            inside, opened, depth = [], -1, 0
         elif match["open"]:
             raise EbertError(f"markup opens '[[' at character {match.start()} inside the mention opened at {opened}")
         else:
             target.append(match[0])
+            depth = depth + 1 if match[0] == "[" and opened >= 0 else depth
     if opened >= 0:
         raise EbertError(
             f"markup opens '[[' at character {opened} and never closes it; write ']]' after the entity, "
@@ -61,7 +68,7 @@ def write(text: str, spans: list[Span]) -> str:
             raise EbertError(f"title {title!r} cannot be written as markup")
         same = text[start:end] == title.replace("_", " ")
         inside = _escape(title, last=same, every=True)
-        inside += "" if same else "|" + _escape(text[start:end], last=True)
+        inside += "" if same else "|" + _escape(text[start:end], last=True, every=True)
         out += [_escape(text[done:start], last=True), "[[", inside, "]]"]
         done = end
     out.append(_escape(text[done:], last=False))

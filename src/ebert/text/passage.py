@@ -29,6 +29,10 @@ class Passage:
     mentions: tuple[Mention, ...] = ()
 
     def __post_init__(self) -> None:
+        try:
+            self.text.encode()
+        except UnicodeEncodeError as error:
+            raise EbertError(f"the text is not UTF-8: it has a broken character at {error.start}") from None
         mentions = tuple(sorted(self.mentions, key=lambda mention: mention.start))
         end = 0
         for mention in mentions:

@@ -34,6 +34,9 @@ def add(
     for alias in others:
         if catalogue.titled([alias]):
             raise EbertError(f"{alias!r} cannot be another name of {title!r}: it has a vector of its own")
+        owner = lookup.find(catalogue, added, alias)
+        if owner and owner.title not in (title, alias) and not replace:  # its own title is refused further on
+            raise EbertError(f"{alias!r} is a name of {owner.title!r}; use replace=True (--replace) to take it over")
     if wikidata is not None and titles.wikidata_id(f"Q{wikidata}") != wikidata:
         raise EbertError(f"{wikidata!r} is not the number of a Wikidata id")
     if wikidata is not None and (other := catalogue.numbered(wikidata)) and other[1] != title:

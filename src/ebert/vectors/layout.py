@@ -12,6 +12,14 @@ INFO, WORDS, ENTITIES, CATALOGUE = "store.json", "words.safetensors", "entities.
 ADDED = "added.sqlite"  # entities added after the store was made; the only file that ever changes
 
 
+def identity(folder: Path) -> int | None:
+    """Tell one store from another that takes its place: the number of its description on the disk."""
+    try:
+        return (folder / INFO).stat().st_ino
+    except OSError:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
     """The contents of `store.json`."""

@@ -122,7 +122,14 @@ def _no_bytes() -> bytes:
 def _mapping(pairs: Any = ()) -> dict[Any, Any]:
     if not isinstance(pairs, list | tuple):
         raise Refused("it has a mapping of something strange")
+    _check_keys([pair[0] for pair in pairs])
     return dict(pairs)
+
+
+def _check_keys(keys: list[Any]) -> None:
+    """Refuse keys that are containers: the hash of a tuple of tuples of tuples can take for ever."""
+    if not all(isinstance(key, str | bytes | int) for key in keys):
+        raise Refused("it has a mapping with strange keys")
 
 
 _SUBCLASS = object()  # arrays are described with their class, which does not matter here
@@ -141,12 +148,12 @@ for _numpy in ("numpy.core", "numpy._core"):  # numpy 1 and 2
     _NAMES[f"{_numpy}.numeric", "_frombuffer"] = _from_buffer
 _FUNCTIONS = (_type, _reconstruct, _from_buffer, _scalar, _encode, _no_bytes, _mapping)
 
-# Numbers, text, bytes, containers, the memo, and the five that are defined below.
+# Numbers, text, bytes, containers, the memo, and those that are defined below.
 _OPCODES = """
     PROTO FRAME MARK STOP POP POP_MARK NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT
     STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8
     UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 TUPLE EMPTY_TUPLE TUPLE1 TUPLE2 TUPLE3
-    LIST EMPTY_LIST APPEND APPENDS DICT EMPTY_DICT SETITEM SETITEMS EMPTY_SET ADDITEMS FROZENSET
+    LIST EMPTY_LIST APPEND APPENDS DICT EMPTY_DICT SETITEM SETITEMS
     GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE GLOBAL STACK_GLOBAL REDUCE NEWOBJ BUILD
 """.split()  # noqa: SIM905
 
@@ -161,6 +168,9 @@ class _File:
         if count > self._size - self._file.tell():
             raise pickle.UnpicklingError("it is truncated")
         return self._file.read(count)
+
+
+_STANDARD: dict[int, Any] = dict(pickle._Unpickler.dispatch)
 
 
 # The C unpickler cannot be told where an array follows; the one in Python, which the library keeps for this, can.
@@ -203,10 +213,25 @@ class _Reader(pickle._Unpickler):
             self.stack[-1] = array
             self.memo.update({key: array for key, value in self.memo.items() if value is thing})
 
-    _own: ClassVar = {pickle.REDUCE[0]: load_reduce, pickle.NEWOBJ[0]: load_newobj, pickle.BUILD[0]: load_build}
+    def load_setitem(self) -> None:
+        _check_keys(self.stack[-2:-1])
+        _STANDARD[pickle.SETITEM[0]](self)
+
+    def load_setitems(self) -> None:
+        _check_keys(self.stack[::2])  # what lies above the mark: keys and values in turn
+        _STANDARD[pickle.SETITEMS[0]](self)
+
+    def load_dict(self) -> None:
+        _check_keys(self.stack[::2])
+        _STANDARD[pickle.DICT[0]](self)
+
+    _own: ClassVar = {
+        pickle.REDUCE[0]: load_reduce, pickle.NEWOBJ[0]: load_newobj, pickle.BUILD[0]: load_build,
+        pickle.SETITEM[0]: load_setitem, pickle.SETITEMS[0]: load_setitems, pickle.DICT[0]: load_dict,
+    }  # fmt: skip
     dispatch: ClassVar[dict[int, Callable[[Any], None]]] = (
-        dict.fromkeys(pickle._Unpickler.dispatch, load_refused)
-        | {code: pickle._Unpickler.dispatch[code] for name in _OPCODES for code in getattr(pickle, name)}
+        dict.fromkeys(_STANDARD, load_refused)
+        | {code: _STANDARD[code] for name in _OPCODES for code in getattr(pickle, name)}
         | _own
     )
 

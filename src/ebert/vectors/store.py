@@ -18,6 +18,8 @@ from ebert.vectors.neighbours import near_entities, near_words
 from ebert.vectors.overlay import Overlay
 from ebert.vectors.writer import writing
 
+ATTEMPTS = 5  # at opening a store that another process is replacing at the moment
+
 
 class Vectors:
     """Words and entities in one vector space.
@@ -49,7 +51,18 @@ class Vectors:
         """Open a store. Nothing but its description is read."""
         folder = Path(path).absolute()
         files.recover(folder)
-        return cls(folder, layout.StoreInfo.read(folder))
+        for _ in range(ATTEMPTS):
+            before = layout.identity(folder)
+            try:
+                store = cls(folder, layout.StoreInfo.read(folder))
+            except EbertError:
+                if layout.identity(folder) == before:
+                    raise
+            else:
+                if layout.identity(folder) == before:
+                    return store
+                store.close()
+        raise EbertError(f"{folder} is being replaced again and again; try later")
 
     @classmethod
     def from_arrays(
@@ -189,6 +202,7 @@ class Vectors:
         """
         if top < 1 or kind not in ("entities", "words", "both"):
             raise EbertError(f"cannot give the {top} nearest {kind}: at least 1, of 'entities', 'words' or 'both'")
+        top = min(top, self.info.words + len(self))
         itself: tuple[str, str] | None = None
         if not isinstance(query, str):
             vector = self._checked(query, "the vector")
@@ -285,8 +299,11 @@ class Vectors:
         return matrix
 
     def _checked(self, vector: ArrayLike, what: str) -> NDArray[np.float32]:
+        given = np.asarray(vector)
+        if given.dtype.kind not in "fiu":
+            raise EbertError(f"{what} is not made of numbers but of {given.dtype}")
         with np.errstate(over="ignore"):
-            array = np.asarray(vector, np.float32)
+            array = given.astype(np.float32)
         if array.shape != (self.dimension,):
             raise EbertError(f"{what} has shape {array.shape}; this store has dimension {self.dimension}")
         if not np.isfinite(array).all():

@@ -7,7 +7,8 @@ from urllib.parse import parse_qs, unquote
 
 _BLANKS = re.compile(r"[\s_]+")
 _MARKS = re.compile("[\u200e\u200f\u202a-\u202e]")  # of writing direction: unseen, and copied along from web pages
-_URL = re.compile(r"^(?:https?:)?(?://)?(?:[a-z0-9-]+\.)*wikipedia\.org/", re.IGNORECASE)
+# English pages only: the title in a French URL names something else in English.
+_URL = re.compile(r"^(?:https?:)?(?://)?(?:(?:en|www)\.)?(?:m\.)?wikipedia\.org/", re.IGNORECASE)
 _WIKIDATA = re.compile(
     r"^(?:https?://(?:www\.|m\.)?wikidata\.org/(?:wiki|entity)/|wd:)?Q([1-9][0-9]{0,17})$", re.IGNORECASE | re.ASCII
 )

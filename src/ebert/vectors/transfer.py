@@ -122,6 +122,8 @@ def _open(path: Path, chosen: str, names: Path | None) -> _Source:
     if not path.is_file():
         raise EbertError(f"there is no file {path}")
     kind = detect(path) if chosen == "auto" else chosen
+    if names is not None and kind != "numpy":
+        raise EbertError(f"{path} has its names in it; a file of names goes with the format numpy")
     if kind == "wikipedia2vec":
         if path.suffix in (".bz2", ".gz"):
             raise EbertError(f"{path} is compressed; a model file is mapped, not read: decompress it first")

@@ -183,9 +183,7 @@ def _integers(numbers: Iterable[int | None] | None, length: int, what: str) -> N
 
 def refuse(path: Path, *, overwrite: bool) -> None:
     """Complain if a store cannot be made at `path`; a folder of anything else is not overwritten even on request."""
-    files.refuse_existing(path, overwrite=overwrite)
-    if path.is_dir() and any(path.iterdir()) and not (path / layout.INFO).is_file():
-        raise EbertError(f"{path} holds other things than a store of vectors, which stay: choose another place")
+    files.refuse_existing(path, overwrite=overwrite, marker=layout.INFO)
 
 
 @contextmanager

@@ -66,7 +66,9 @@ def test_a_text_of_just_the_longest_length(bert):
     assert bert.fill("[MASK] " + "word " * 509, mode="bert", top=1).best
 
 
-@pytest.mark.parametrize("bad", [{"mode": "magic"}, {"top": 0}, {"candidates": []}])
+@pytest.mark.parametrize(
+    "bad", [{"mode": "magic"}, {"top": 0}, {"candidates": []}, {"candidates": "French"}, {"budget": -1}]
+)
 def test_bad_arguments(bert, bad):
     with pytest.raises(EbertError):
         bert.fill(QUESTION, **bad)

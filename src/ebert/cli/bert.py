@@ -7,7 +7,12 @@ from ebert.cli.common import json_option, print_json
 
 @click.group("bert")
 def group() -> None:
-    """Get pretrained encoders."""
+    """Get pretrained encoders.
+
+    \b
+    Example:
+      ebert bert get bert-base-cased
+    """
 
 
 @group.command("get")

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -64,10 +64,12 @@ def command(
     first = next(passages, None)
     if first is None:
         raise EbertError("there is no text to fill; give it as an argument or on standard input")
+    from ebert.model.batching import windows
+
     loaded = _load(model, bert, vectors, device, dtype)
     options: dict[str, Any] = {"top": top, "candidates": words}
     number = 0
-    for window in _windows(first, passages):
+    for window in windows(chain([first], passages), WINDOW):
         for passage, row in _fill(loaded, window, modes, options, number):
             number += 1
             reasons = _reasons(loaded, passage, modes, options) if why else None
@@ -120,13 +122,6 @@ def _lines(file: Iterable[str]) -> Iterator[str]:
                 yield line.rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise EbertError(f"standard input is not UTF-8 ({error})") from None
-
-
-def _windows(first: "Passage", rest: Iterator["Passage"]) -> Iterator[list["Passage"]]:
-    window = [first, *islice(rest, WINDOW - 1)]
-    while window:
-        yield window
-        window = list(islice(rest, WINDOW))
 
 
 def _read_words(path: str) -> list[str]:

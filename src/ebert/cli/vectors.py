@@ -18,7 +18,13 @@ KINDS = ("prefix", "words", "entities")
 
 @click.group("vectors")
 def group() -> None:
-    """Import, look at and change stores of word and entity vectors."""
+    """Import, look at and change stores of word and entity vectors.
+
+    \b
+    Example:
+      ebert vectors import enwiki.txt --out enwiki-vectors
+      ebert vectors find enwiki-vectors "Jean Marais"
+    """
 
 
 @group.command("import")

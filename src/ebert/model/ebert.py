@@ -204,6 +204,8 @@ class EBert(
 
     def _run(self, passages: Text | Iterable[Text], mode: Mode, budget: int | None, run: Any) -> Iterator[Any]:
         check(mode)  # now, not when the first result is asked for
+        if budget is not None and budget < 1:
+            raise EbertError(f"budget is {budget}; a batch needs at least one token")
         size = budget or budget_on(self._encoder.device.type)
         many = [passages] if isinstance(passages, str | Passage) else passages
         return (

@@ -40,9 +40,10 @@ class Handler(BaseHTTPRequestHandler):
         path = urlsplit(self.path).path
         self.server.asked.append(path)
         name, folder = self.server.repository
+        here = f"http://127.0.0.1:{self.server.server_port}"
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if path == "/api/repos/create":
-            self.answer({"url": f"http://127.0.0.1/{name}", "name": name, "id": name})
+            self.answer({"url": f"{here}/{name}", "name": name, "id": name})
         elif path == "/api/validate-yaml":
             self.answer({"errors": [], "warnings": []})
         elif path == f"/api/models/{name}/preupload/main":
@@ -54,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
                     target = folder / line["value"]["path"]
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(base64.b64decode(line["value"]["content"]))
-            self.answer({"commitUrl": f"http://127.0.0.1/{name}/commit/{COMMIT}", "commitOid": COMMIT})
+            self.answer({"commitUrl": f"{here}/{name}/commit/{COMMIT}", "commitOid": COMMIT})
         else:
             self.answer({"error": "not here"}, status=404)
 

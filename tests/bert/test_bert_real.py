@@ -4,6 +4,7 @@ import shutil
 import tempfile
 
 import pytest
+from paper import NATIVE_LANGUAGES
 
 from ebert.bert import get_bert, verify
 from ebert.bert.cache import Manifest
@@ -22,16 +23,7 @@ def tokenizer(real_bert):
     return load_tokenizer(real_bert)
 
 
-@pytest.mark.parametrize(
-    ("name", "language"),
-    [
-        ("Jean Marais", "French"),
-        ("Daniel Ceccaldi", "Italian"),
-        ("Orane Demazis", "Albanian"),
-        ("Sylvia Lopez", "Spanish"),
-        ("Annick Alane", "English"),
-    ],
-)
+@pytest.mark.parametrize(("name", "language"), NATIVE_LANGUAGES.items())
 def test_it_answers_as_in_the_first_column_of_the_papers_table_1(model, tokenizer, name, language):
     import torch
 

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from paper import NATIVE_LANGUAGES
 
 from ebert import EBert, Vectors
 
@@ -278,8 +279,7 @@ def test_doctor_finds_what_is_wrong(ebert, store, model, small_bert, tmp_path):
 
 @pytest.mark.real
 def test_the_first_column_of_the_paper_from_the_shell(ebert):
-    names = ["Jean Marais", "Daniel Ceccaldi", "Orane Demazis", "Sylvia Lopez", "Annick Alane"]
-    texts = [f"The native language of {name} is [MASK] ." for name in names]
+    texts = [f"The native language of {name} is [MASK] ." for name in NATIVE_LANGUAGES]
     done = ebert("fill", "--mode", "bert", "--top", 1, "--json", *texts)
     best = [line["modes"]["bert"][0]["answers"][0]["token"] for line in done.lines]
-    assert best == ["French", "Italian", "Albanian", "Spanish", "English"]
+    assert best == list(NATIVE_LANGUAGES.values())

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from paper import NATIVE_LANGUAGES
 
 from ebert import EBert, Mention, Passage, Vectors
 from ebert.alignment import Alignment, AlignmentOptions
@@ -24,16 +25,7 @@ def model(encoder):
     return EBert(encoder, store, unaligned)
 
 
-@pytest.mark.parametrize(
-    ("name", "language"),
-    [
-        ("Jean Marais", "French"),
-        ("Daniel Ceccaldi", "Italian"),
-        ("Orane Demazis", "Albanian"),
-        ("Sylvia Lopez", "Spanish"),
-        ("Annick Alane", "English"),
-    ],
-)
+@pytest.mark.parametrize(("name", "language"), NATIVE_LANGUAGES.items())
 def test_native_languages_according_to_plain_bert(bert, name, language):
     assert bert.fill(f"The native language of {name} is [MASK] .", mode="bert").best == language
 

@@ -192,6 +192,6 @@ def _columns(row: dict[str, "Filled"]) -> None:
             cells = []
             for filled in row.values():
                 answer = filled.masks[mask][rank]
-                cell = f"{answer.token:<{width}}{answer.probability:6.1%}  "
+                cell = f"{answer.token:<{width}}{answer.probability:6.1%}"
                 cells.append(click.style(cell, bold=rank == 0 and plain not in (None, answer.token)))
-            click.echo("  " + "".join(cells).rstrip())
+            click.echo("  " + "  ".join(cells))

@@ -48,7 +48,7 @@ class Vectors:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Open a store. Nothing but its description is read."""
+        """Open a store. No vector is read before it is asked for."""
         folder = Path(path).absolute()
         files.recover(folder)
         for _ in range(ATTEMPTS):

@@ -1,9 +1,11 @@
-"""What tests share: the real BERT, loaded once."""
+"""What tests share: the real BERT, loaded once, and a small corpus."""
 
+import corpora
 import pytest
 
 from ebert import EBert
 from ebert.model.encoder import Encoder
+from ebert.wikipedia.corpus import Corpus
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +18,9 @@ def encoder() -> Encoder:
 def bert(encoder) -> EBert:
     """The real BERT without entity vectors."""
     return EBert(encoder)
+
+
+@pytest.fixture
+def world(tmp_path) -> Corpus:
+    """A small corpus about five countries."""
+    return corpora.world(tmp_path / "corpus")

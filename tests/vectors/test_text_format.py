@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from ebert import EbertError, Vectors
+from ebert.text.titles import clean
 from ebert.vectors import numerals
-from ebert.vectors.titles import clean
 from ebert.vectors.transfer import detect, export_text, import_vectors
 
 

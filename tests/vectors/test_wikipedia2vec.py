@@ -130,6 +130,25 @@ def test_the_documented_layout(tmp_path, protocol):
     assert sum(done) == (tmp_path / "model.pkl").stat().st_size
 
 
+def test_output_vectors_are_kept_so_that_entities_can_be_described(tmp_path):
+    words, _, _, _, _, vectors = parts()
+    joblib.dump(layout(syn1=vectors[::-1].copy()), tmp_path / "model.pkl")
+    with import_vectors([tmp_path / "model.pkl"], tmp_path / "store") as store:
+        np.testing.assert_array_equal(store.word_outputs, vectors[::-1][: len(words)])
+        assert store.lowercase
+        store.add("New", description="Paris, the PARIS!")  # no word is in capitals there
+        assert store.entity("New").any()
+    for name, options in (("words", {"kind": "words"}), ("entities", {"kind": "entities"})):
+        with import_vectors([tmp_path / "model.pkl"], tmp_path / name, **options) as store:
+            assert store.word_outputs is None
+    joblib.dump(layout(), tmp_path / "zero.pkl")
+    joblib.dump(layout(syn1=None), tmp_path / "none.pkl")
+    joblib.dump(layout(syn1=vectors[1:]), tmp_path / "other.pkl")
+    for name in ("zero", "none", "other"):
+        with import_vectors([tmp_path / f"{name}.pkl"], tmp_path / name) as store:
+            assert store.word_outputs is None
+
+
 @pytest.mark.parametrize(
     "change",
     [np.asfortranarray, lambda m: m.astype(">f4"), lambda m: m.astype(np.float64), lambda m: np.vstack([m, m[:1]])],

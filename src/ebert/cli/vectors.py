@@ -1,16 +1,13 @@
 """``ebert vectors``: stores of word and entity vectors."""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from ebert.cli import add
 from ebert.cli.common import json_option, overwrite_option, print_facts, print_json, print_table
 from ebert.errors import EbertError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FORMATS = ("auto", "text", "wikipedia2vec", "word2vec-binary", "numpy")
 KINDS = ("prefix", "words", "entities")
@@ -25,6 +22,10 @@ def group() -> None:
       ebert vectors import enwiki.txt --out enwiki-vectors
       ebert vectors find enwiki-vectors "Jean Marais"
     """
+
+
+group.add_command(add.add)
+group.add_command(add.add_many)
 
 
 @group.command("import")
@@ -96,7 +97,7 @@ def info(store: str, as_json: bool) -> None:
 @click.argument("name", nargs=-1, required=True)
 @json_option
 def find(store: str, name: tuple[str, ...], as_json: bool) -> int:
-    """Look entities up by title, redirect, Wikipedia URL or Wikidata id; for a miss, show the closest titles.
+    """Look entities up by title, redirect, Wikipedia URL, Wikidata or own id; for a miss, show the closest titles.
 
     \b
     Example:
@@ -110,16 +111,18 @@ def find(store: str, name: tuple[str, ...], as_json: bool) -> int:
             entity = vectors.find(query)
             missed = missed or entity is None
             close = vectors.suggest(query) if entity is None else []
+            own = vectors.id_of(entity) if entity is not None else None
             if as_json:
                 print_json({"name": query, "title": entity and entity.title, "row": entity and entity.row,
                             "count": entity and entity.count, "wikidata": entity and entity.qid,
-                            "added": bool(entity and entity.added), "nearest": close})  # fmt: skip
+                            "id": own, "added": bool(entity and entity.added), "nearest": close})  # fmt: skip
             elif entity is None:
                 click.echo(f"{query}: no such entity; nearest titles: {', '.join(close) or 'none'}")
             else:
                 facts = [f"row {entity.row}" + (" (added)" if entity.added else "")]
                 facts += [f"linked {entity.count:,} times"] if entity.count is not None else []
                 facts += [entity.qid] if entity.qid else []
+                facts += [f"id {own}"] if own else []
                 click.echo(f"{query}: {entity.title} ({', '.join(facts)})")
     return 2 if missed else 0
 
@@ -146,38 +149,6 @@ def nearest(store: str, name: str, word: bool, kind: Any, top: int, as_json: boo
         print_json([{"kind": n.kind, "name": n.name, "similarity": n.similarity} for n in found])
     else:
         print_table((f"{n.similarity:.3f}", n.kind, n.name) for n in found)
-
-
-@group.command("add")
-@click.argument("store")
-@click.argument("title")
-@click.option("--vector", required=True, help="A file with the numbers: .npy, or text ('-': standard input).")
-@click.option("--alias", multiple=True, help="Another name to find it by; may be given several times.")
-@click.option("--wikidata", help="Its Wikidata id, e.g. Q42.")
-@click.option("--replace", is_flag=True, help="Give an entity that is there another vector.")
-@json_option
-def add(
-    store: str, title: str, vector: str, alias: tuple[str, ...], wikidata: str | None, replace: bool, as_json: bool
-) -> None:
-    """Add an entity to a store, at once and for all who have it open.
-
-    \b
-    Example:
-      ebert vectors add enwiki-vectors "Zorblax Inc." --vector zorblax.npy --alias Zorblax
-    """
-    from ebert.vectors import Vectors
-    from ebert.vectors.titles import wikidata_id
-
-    number = wikidata_id(wikidata) if wikidata else None
-    if wikidata and number is None:
-        raise EbertError(f"{wikidata!r} is not a Wikidata id such as Q42")
-    with Vectors.open(store) as vectors:
-        entity = vectors.add(title, _read_vector(vector), aliases=alias, wikidata=number, replace=replace)
-        size = len(vectors)
-    if as_json:
-        print_json({"title": entity.title, "entities": size})
-    else:
-        click.echo(f"added {entity.title}; {store} now has {size:,} entities")
 
 
 @group.command("export")
@@ -219,20 +190,3 @@ def _show(facts: dict[str, Any], as_json: bool) -> None:
         return
     made = facts.pop("made")
     print_facts({**facts, **{f"made: {name}": value for name, value in made.items()}})
-
-
-def _read_vector(path: str) -> "NDArray[Any]":
-    import numpy as np
-
-    try:
-        if path.endswith(".npy"):
-            array: NDArray[Any] = np.load(path, allow_pickle=False)
-            if not isinstance(array, np.ndarray):
-                raise ValueError("it is an archive of arrays")
-            return array
-        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
-        return np.asarray([float(number) for number in text.replace(",", " ").strip("[] \n").split()])
-    except FileNotFoundError:
-        raise EbertError(f"there is no file {path}") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise EbertError(f"{path} is not a vector: {error}") from None

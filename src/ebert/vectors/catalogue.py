@@ -1,7 +1,9 @@
-"""The names in a store, in SQLite: words, titles, redirects, Wikidata ids and counts."""
+"""The names in a store, in SQLite: words, titles, redirects, Wikidata and own ids, counts, surfaces."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,32 +12,43 @@ from ebert.vectors.connections import Connections
 
 Kind = Literal["words", "entities"]
 EntityRow = tuple[int, str, int | None, int | None]  # row, title, count, wikidata
+Surface = tuple[str, int, Sequence[tuple[int, int]]]  # its words, how often they stand in the text; row and count
 
 SCHEMA = """
 CREATE TABLE words (row INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, count INTEGER);
 CREATE TABLE entities (row INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, count INTEGER, wikidata INTEGER);
 CREATE INDEX entities_by_wikidata ON entities (wikidata) WHERE wikidata IS NOT NULL;
 CREATE TABLE redirects (title TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE ids (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE surfaces (
+    id INTEGER NOT NULL, surface TEXT PRIMARY KEY, occurrences INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE mentions (
+    surface INTEGER NOT NULL, row INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (surface, row)
+) WITHOUT ROWID;
 """
 # Words of titles, for search. The text itself stays in `entities`, and nobody asks where in a title a word stands.
-SEARCH = """
-CREATE VIRTUAL TABLE search USING fts5 (
-    title, content = 'entities', content_rowid = 'row', tokenize = 'unicode61 remove_diacritics 2',
-    detail = none, columnsize = 0
-);
-INSERT INTO search (search) VALUES ('rebuild');
-"""
+SEARCH = (
+    "CREATE VIRTUAL TABLE IF NOT EXISTS search USING fts5 (title, content = 'entities', content_rowid = 'row',"
+    " tokenize = 'unicode61 remove_diacritics 2', detail = none, columnsize = 0)",
+    "INSERT INTO search (search) VALUES ('rebuild')",
+)
 NAME = {"words": "word", "entities": "title"}  # the column with the names of a table
 MAPPED = 1 << 31  # bytes of the file at most: looked up cold, names come four times faster than page by page
 PAGE = 8192  # rows read at a time when all are wanted
 
 
 class Names:
-    """Looks entities up in tables `entities` and `redirects`: what the catalogue and the overlay have in common."""
+    """Looks entities up: what the catalogue and the overlay have in common.
+
+    Files of earlier versions lack the tables of own ids and of surfaces, and nothing is found in a table that is not
+    there.
+    """
 
     def __init__(self, path: Path, connections: Connections) -> None:
         """Take the file's connections; `path` is for messages."""
         self.path, self._connections = path, connections
+        self._tables: set[str] = set()
 
     def titled(self, titles: Sequence[str]) -> tuple[int, EntityRow] | None:
         """Give the entity with the first of the titles that is one, and which title it was."""
@@ -50,6 +63,40 @@ class Names:
         """Give the entity with a Wikidata id."""
         query = "SELECT row, title, count, wikidata FROM entities WHERE wikidata = ? ORDER BY row LIMIT 1"
         return next(iter(self.rows(query, (wikidata,))), None)
+
+    def identified(self, name: str) -> EntityRow | None:
+        """Give the entity with an own id."""
+        query = "SELECT row, title, count, wikidata FROM ids JOIN entities USING (row) WHERE id = ?"
+        return next(iter(self.rows(query, (name,))), None) if self.has("ids") else None
+
+    def id_of(self, row: int) -> str | None:
+        """Give the own id of an entity."""
+        found = self.rows("SELECT id FROM ids WHERE row = ?", (row,)) if self.has("ids") else None
+        return found[0][0] if found else None
+
+    def ids(self) -> Iterator[tuple[int, str]]:
+        """Go through all own ids, by row."""
+        last = -1
+        query = f"SELECT row, id FROM ids WHERE row > ? ORDER BY row LIMIT {PAGE}"
+        while self.has("ids") and (page := self.rows(query, (last,))):
+            yield from page
+            last = page[-1][0]
+
+    def search(self, match: str, limit: int) -> list[str]:
+        """Give titles by an FTS5 query."""
+        query = "SELECT e.title FROM search s JOIN entities e ON e.row = s.rowid WHERE search MATCH ? LIMIT ?"
+        return [title for (title,) in self.rows(query, (match, limit))] if self.has("search") else []
+
+    def beginning(self, start: str, limit: int) -> list[str]:
+        """Give titles that begin with `start`."""
+        query = "SELECT title FROM entities WHERE title >= ? AND title < ? LIMIT ?"
+        return [title for (title,) in self.rows(query, (start, start + "\U0010ffff", limit))]
+
+    def has(self, table: str) -> bool:
+        """Tell whether the file has a table. One that was there once is never looked for again."""
+        if table not in self._tables:
+            self._tables = {name for (name,) in self.rows("SELECT name FROM sqlite_master")}
+        return table in self._tables
 
     def redirects(self) -> Iterator[tuple[str, str]]:
         """Go through all redirects: from which title, to which."""
@@ -99,6 +146,10 @@ class Catalogue(Names):
         """Give a word's row and count."""
         return next(iter(self.rows("SELECT row, count FROM words WHERE word = ?", (word,))), None)
 
+    def word_counts(self) -> list[int | None]:
+        """Give how often each word occurred, in the order of their rows."""
+        return [count for (count,) in self.rows("SELECT count FROM words ORDER BY row")]
+
     def names(self, kind: Kind, start: int, stop: int) -> list[str]:
         """Give the names of a range of rows."""
         query = f"SELECT {NAME[kind]} FROM {kind} WHERE row >= ? AND row < ? ORDER BY row"
@@ -117,17 +168,33 @@ class Catalogue(Names):
             "entities with a count": self.rows("SELECT count(count) FROM entities")[0][0],
             "entities with a Wikidata id": self.rows("SELECT count(wikidata) FROM entities")[0][0],
             "redirects": self.rows("SELECT count(*) FROM redirects")[0][0],
+            "surfaces": self.rows("SELECT count(*) FROM surfaces")[0][0] if self.has("surfaces") else 0,
         }
 
-    def search(self, match: str, limit: int) -> list[str]:
-        """Give titles by an FTS5 query."""
-        query = "SELECT e.title FROM search s JOIN entities e ON e.row = s.rowid WHERE search MATCH ? LIMIT ?"
-        return [title for (title,) in self.rows(query, (match, limit))]
+    def mentions(self, surface: str) -> tuple[int, list[tuple[EntityRow, int]]] | None:
+        """Give how often a surface stands in the text, and what it means there how often; None if nobody linked it."""
+        query = "SELECT id, occurrences FROM surfaces WHERE surface = ?"
+        found = self.rows(query, (surface,)) if self.has("surfaces") else None
+        if not found:
+            return None
+        query = (
+            "SELECT row, title, e.count, wikidata, m.count FROM mentions m JOIN entities e USING (row)"
+            " WHERE surface = ? ORDER BY m.count DESC, row"
+        )
+        return found[0][1], [(tuple(entity), count) for *entity, count in self.rows(query, (found[0][0],))]
 
-    def beginning(self, start: str, limit: int) -> list[str]:
-        """Give titles that begin with `start`."""
-        query = "SELECT title FROM entities WHERE title >= ? AND title < ? LIMIT ?"
-        return [title for (title,) in self.rows(query, (start, start + "\U0010ffff", limit))]
+    def surfaces(self) -> Iterator[Surface]:
+        """Go through all surfaces, in the order of their letters, with the rows of what they mean."""
+        query = (
+            "SELECT s.surface, occurrences, m.row, m.count FROM"
+            f" (SELECT id, surface, occurrences FROM surfaces WHERE surface > ? ORDER BY surface LIMIT {PAGE}) s"
+            " LEFT JOIN mentions m ON m.surface = s.id ORDER BY s.surface, m.count DESC, m.row"
+        )
+        last = ""
+        while self.has("surfaces") and (page := self.rows(query, (last,))):
+            for (surface, occurrences), meant in groupby(page, itemgetter(0, 1)):
+                yield surface, occurrences, [(row, count) for _, _, row, count in meant if row is not None]
+            last = page[-1][0]
 
 
 def create(path: Path) -> sqlite3.Connection:

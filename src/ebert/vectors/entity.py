@@ -27,3 +27,12 @@ class Neighbour:
     kind: Literal["word", "entity"]
     name: str
     similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An entity that a surface may mean."""
+
+    entity: Entity
+    count: int  # how often the surface means it in the text the vectors come from; an added entity counts once
+    prior: float  # its share among all that the surface may mean

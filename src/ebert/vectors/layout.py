@@ -1,4 +1,4 @@
-"""What a store is on disk: a folder of five files, the smallest of which is described here."""
+"""What a store is on disk: a folder of six files, the smallest of which is described here."""
 
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -9,6 +9,7 @@ from ebert.errors import EbertError
 
 FORMAT = 1
 INFO, WORDS, ENTITIES, CATALOGUE = "store.json", "words.safetensors", "entities.safetensors", "catalogue.sqlite"
+OUTPUTS = "outputs.safetensors"  # optional: the words' output vectors, which adding an entity by a description needs
 ADDED = "added.sqlite"  # entities added after the store was made; the only file that ever changes
 
 

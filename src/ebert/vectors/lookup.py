@@ -1,13 +1,14 @@
 """Finding an entity by whatever people call it, in a store and among the entities added to it."""
 
-from ebert.vectors import suggestions, titles
+from ebert.text import titles
+from ebert.vectors import suggestions
 from ebert.vectors.catalogue import Catalogue, EntityRow, Names
 from ebert.vectors.entity import Entity
 from ebert.vectors.overlay import Overlay
 
 
 def find(catalogue: Catalogue, added: Overlay, name: str) -> Entity | None:
-    """Give the entity with a name, or None. Titles go before redirects, and both before Wikidata ids."""
+    """Give the entity with a name, or None. Titles go before redirects, then come Wikidata ids, then own ids."""
     overlay = added if added else None  # asked once, as it looks at the disk
     if overlay is None and (exact := catalogue.titled([name])):  # most names are titles as they are
         return entity(exact[1])
@@ -18,14 +19,32 @@ def find(catalogue: Catalogue, added: Overlay, name: str) -> Entity | None:
         if later and (not made or later[0] <= made[0]):
             return entity(later[1], added=True)
         if made:
-            return _current(overlay, made[1])
+            return current(overlay, made[1])
     number = titles.wikidata_id(name)
-    if number is None:
-        return None
-    if overlay is not None and (row := overlay.numbered(number)):
+    if number is not None:
+        if overlay is not None and (row := overlay.numbered(number)):
+            return entity(row, added=True)
+        if row := catalogue.numbered(number):
+            return current(overlay, row)
+    return find_id(catalogue, added, name)
+
+
+def find_id(catalogue: Catalogue, added: Overlay, name: str) -> Entity | None:
+    """Give the entity with an own id, or None."""
+    name = name.strip()
+    overlay = added if added else None
+    if overlay is not None and (row := overlay.identified(name)):
         return entity(row, added=True)
-    row = catalogue.numbered(number)
-    return _current(overlay, row) if row else None
+    row = catalogue.identified(name)
+    return current(overlay, row) if row else None
+
+
+def id_of(catalogue: Catalogue, added: Overlay, known: Entity) -> str | None:
+    """Give the own id of an entity, or None."""
+    if not known.added:
+        return catalogue.id_of(known.row)
+    hidden = added.hides(known.row)
+    return added.id_of(known.row) or (catalogue.id_of(hidden) if hidden is not None else None)
 
 
 def suggest(catalogue: Catalogue, added: Overlay, name: str, count: int) -> list[str]:
@@ -33,8 +52,9 @@ def suggest(catalogue: Catalogue, added: Overlay, name: str, count: int) -> list
     forms = titles.spellings(name)
     if not forms:
         return []
-    found = {title for form in forms[:2] for title in suggestions.candidates(catalogue, form)}
-    return suggestions.closest(forms[0], found.union(added.titles()), count)
+    places: list[Names] = [catalogue, added] if added else [catalogue]
+    found = {title for names in places for form in forms[:2] for title in suggestions.candidates(names, form)}
+    return suggestions.closest(forms[0], found, count)
 
 
 def entity(row: EntityRow, *, added: bool = False) -> Entity:
@@ -43,7 +63,7 @@ def entity(row: EntityRow, *, added: bool = False) -> Entity:
     return Entity(title, number, count, wikidata, added=added)
 
 
-def _current(overlay: Overlay | None, row: EntityRow) -> Entity:
-    """Give the entity of a row of the store, or what took its place."""
+def current(overlay: Overlay | None, row: EntityRow) -> Entity:
+    """Give the entity of a row of the catalogue, or what took its place."""
     later = overlay.titled([row[1]]) if overlay is not None else None
     return entity(later[1], added=True) if later else entity(row)

@@ -39,7 +39,7 @@ class MatrixWriter:
         self._file = path.open("wb")
         self._file.write(b" " * (8 + _HEADER_BYTES))
 
-    def append(self, rows: NDArray[Any], names: Sequence[str]) -> None:
+    def append(self, rows: NDArray[Any], names: Sequence[object]) -> None:
         """Add rows, shape (names, dimension); the names are for messages."""
         if rows.ndim != 2 or rows.shape[1] != self.dimension:
             raise EbertError(f"vectors of shape {rows.shape} do not fit a store of dimension {self.dimension}")

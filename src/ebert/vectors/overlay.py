@@ -6,7 +6,7 @@ committed. The big files are never written to.
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +15,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError
-from ebert.vectors.catalogue import EntityRow, Names
+from ebert.vectors.catalogue import SEARCH, EntityRow, Names
 from ebert.vectors.connections import Connections
 
 # `hides` is the row that the store has for the same title, if any.
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS entities (row INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, count INTEGER,"
     " wikidata INTEGER, vector BLOB NOT NULL, hides INTEGER)",
+    "CREATE INDEX IF NOT EXISTS entities_by_wikidata ON entities (wikidata) WHERE wikidata IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS entities_hiding ON entities (hides) WHERE hides IS NOT NULL",
     "CREATE TABLE IF NOT EXISTS redirects (title TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS ids (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE IF NOT EXISTS surfaces (surface TEXT, row INTEGER, PRIMARY KEY (surface, row)) WITHOUT ROWID",
+    *SEARCH,
 )
 PAGE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """An entity that is to be added, checked."""
+
+    title: str
+    vector: NDArray[np.float32]
+    row: int | None = None  # if it was added before
+    hides: int | None = None
+    count: int | None = None
+    wikidata: int | None = None
+    id: str | None = None
+    aliases: tuple[str, ...] = ()  # other names to find it by
+    surfaces: tuple[str, ...] = ()  # words that name it in text
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +87,20 @@ class Overlay(Names):
             raise EbertError(f"{self.path} has no row {row}: the entity is of another store, or the file was replaced")
         return self._vector(found[0][0])
 
-    def titles(self) -> list[str]:
-        """Give the titles of all added entities."""
-        return [title for (title,) in self.rows("SELECT title FROM entities ORDER BY row")] if self else []
+    def hides(self, row: int) -> int | None:
+        """Give the row of the store that an added entity took the place of."""
+        found = self.rows("SELECT hides FROM entities WHERE row = ?", (row,))
+        return found[0][0] if found else None
+
+    def named(self, surface: str) -> list[EntityRow]:
+        """Give the added entities that a surface may mean."""
+        query = "SELECT row, title, count, wikidata FROM surfaces JOIN entities USING (row) WHERE surface = ?"
+        return self.rows(query, (surface,)) if self.has("surfaces") else []
+
+    def surfaces(self) -> list[tuple[str, int]]:
+        """Give all surfaces with the rows of what they may mean."""
+        query = "SELECT surface, row FROM surfaces ORDER BY surface, row"
+        return self.rows(query) if self and self.has("surfaces") else []
 
     def hidden(self) -> set[int]:
         """Give the rows of the store whose vectors were replaced."""
@@ -87,38 +118,25 @@ class Overlay(Names):
                 yield Added((row, title, count, wikidata), hides, self._vector(blob))
             last = page[-1][0]
 
-    def add(
-        self,
-        title: str,
-        vector: NDArray[np.float32],
-        *,
-        aliases: Iterable[str] = (),
-        count: int | None = None,
-        wikidata: int | None = None,
-        replace: bool = False,
-        hides: int | None = None,
-    ) -> EntityRow:
-        """Add an entity, or give it another vector if it may be replaced; `hides` is the store's own row for it."""
-        with self.locked() as connection:
-            known = connection.execute("SELECT row FROM entities WHERE title = ?", (title,)).fetchone()
-            if known and not replace:
-                raise EbertError(f"{title!r} was added before; use replace=True (--replace) for another vector")
-            query = "SELECT title FROM entities WHERE wikidata = ? AND title != ?"
-            if other := connection.execute(query, (wikidata, title)).fetchone():
-                raise EbertError(f"Q{wikidata} is {other[0]!r} already; {title!r} needs its own Wikidata id or none")
-            connection.execute(
-                "INSERT INTO entities (row, title, count, wikidata, vector, hides) VALUES (?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (row) DO UPDATE SET count = coalesce(excluded.count, count),"
-                " wikidata = coalesce(excluded.wikidata, wikidata), vector = excluded.vector",
-                (known[0] if known else None, title, count, wikidata, vector.astype("<f4").tobytes(), hides),
-            )
-            query = "SELECT row, title, count, wikidata FROM entities WHERE title = ?"
-            added: EntityRow = connection.execute(query, (title,)).fetchone()
-            for alias in aliases:
-                query = "SELECT 1 FROM entities WHERE title = ?"
-                if connection.execute(query, (alias,)).fetchone():
-                    raise EbertError(f"{alias!r} cannot be another name of {title!r}: it has a vector of its own")
-                connection.execute("INSERT OR REPLACE INTO redirects VALUES (?, ?)", (alias, added[0]))
+    def add(self, connection: sqlite3.Connection, new: Addition) -> EntityRow:
+        """Add an entity, or give it another vector; for whoever has it `locked`."""
+        cursor = connection.execute(
+            "INSERT INTO entities (row, title, count, wikidata, vector, hides) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (row) DO UPDATE SET count = coalesce(excluded.count, count),"
+            " wikidata = coalesce(excluded.wikidata, wikidata), vector = excluded.vector",
+            (new.row, new.title, new.count, new.wikidata, new.vector.astype("<f4").tobytes(), new.hides),
+        )
+        row = cursor.lastrowid if new.row is None else new.row
+        if new.row is None:
+            connection.execute("INSERT INTO search (rowid, title) VALUES (?, ?)", (row, new.title))
+        if new.id is not None:
+            connection.execute("INSERT OR REPLACE INTO ids VALUES (?, ?)", (row, new.id))
+        pairs = ((alias, row) for alias in new.aliases)
+        connection.executemany("INSERT OR REPLACE INTO redirects VALUES (?, ?)", pairs)
+        pairs = ((surface, row) for surface in new.surfaces)
+        connection.executemany("INSERT OR IGNORE INTO surfaces VALUES (?, ?)", pairs)
+        query = "SELECT row, title, count, wikidata FROM entities WHERE row = ?"
+        added: EntityRow = connection.execute(query, (row,)).fetchone()
         return added
 
     @contextmanager
@@ -126,7 +144,7 @@ class Overlay(Names):
         """Keep all others from adding; what the block writes is there for them when it ends well."""
         try:
             connection = self._connections.get()
-            if not self:
+            if not self or not self.has("surfaces"):
                 self._create(connection)
                 self._filled = True
             with connection:

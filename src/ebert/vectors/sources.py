@@ -36,6 +36,7 @@ class Batch:
     vectors: NDArray[Any]
     counts: Sequence[int] | None = None
     mended: int = 0  # names with bytes that are not UTF-8, each replaced by U+FFFD
+    outputs: NDArray[Any] | None = None  # output vectors of words, where the file has them
 
 
 class Opened:

@@ -1,7 +1,8 @@
 """The store of vectors: open, look up, take, nearest, add, save (DESIGN: files on disk)."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -10,13 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from ebert import files
 from ebert.errors import EbertError, UnknownNameError
-from ebert.vectors import adding, building, layout, lookup
+from ebert.progress import Advance, silent
+from ebert.vectors import building, layout, lookup, surfaces
+from ebert.vectors.adding import Adder, Wanted
 from ebert.vectors.catalogue import PAGE, Catalogue, Kind
-from ebert.vectors.entity import Entity, Neighbour
+from ebert.vectors.describing import Describer
+from ebert.vectors.entity import Candidate, Entity, Neighbour
+from ebert.vectors.knowledge import Report, add_many
 from ebert.vectors.matrix import open_matrix
 from ebert.vectors.neighbours import near_entities, near_words
 from ebert.vectors.overlay import Overlay
+from ebert.vectors.tables import read_table
 from ebert.vectors.writer import writing
+from ebert.wikipedia.tokens import words_of
 
 ATTEMPTS = 5  # at opening a store that another process is replacing at the moment
 
@@ -40,6 +47,8 @@ class Vectors:
         self.word_matrix = self._matrix(layout.WORDS, info.words)
         self.entity_matrix = self._matrix(layout.ENTITIES, info.entities)
         self._entity_rows = self._matrix(layout.ENTITIES, info.entities, scattered=True)
+        has_outputs = (path / layout.OUTPUTS).exists()
+        self.word_outputs = self._matrix(layout.OUTPUTS, info.words, scattered=True) if has_outputs else None
         self._catalogue = Catalogue(path / layout.CATALOGUE)
         sizes = {"words": info.words, "entities": info.entities}
         if self._catalogue.sizes != sizes:
@@ -71,6 +80,7 @@ class Vectors:
         words: Sequence[str] = (),
         word_vectors: ArrayLike | None = None,
         word_counts: Iterable[int | None] | None = None,
+        word_outputs: ArrayLike | None = None,
         entities: Sequence[str] = (),
         entity_vectors: ArrayLike | None = None,
         entity_counts: Iterable[int | None] | None = None,
@@ -80,12 +90,15 @@ class Vectors:
         dtype: str = "float32",
         licence: str = "unknown",
     ) -> Self:
-        """Make a store of arrays, shape (names, dimension). Without a path it lives as long as the object does."""
+        """Make a store of arrays, shape (names, dimension). Without a path it lives as long as the object does.
+
+        `word_outputs` are the words' output vectors, which adding entities by a description needs.
+        """
         with nullcontext(Path(path)) if path is not None else building.scratch() as folder:
             building.from_arrays(
                 folder,
                 [("words", words, word_vectors, word_counts), ("entities", entities, entity_vectors, entity_counts)],
-                redirects=redirects, wikidata=wikidata, dtype=dtype, licence=licence,
+                outputs=word_outputs, redirects=redirects, wikidata=wikidata, dtype=dtype, licence=licence,
             )  # fmt: skip
             store = cls.open(folder)
         if path is None:
@@ -102,6 +115,11 @@ class Vectors:
     def fingerprint(self) -> str:
         """What a model checks: a hash of the words and their vectors, the part that an alignment depends on."""
         return self.info.words_sha256
+
+    @property
+    def lowercase(self) -> bool:
+        """Whether all words are in lower case."""
+        return bool(self.info.made.get("corpus", self.info.made).get("lowercase", False))
 
     def __len__(self) -> int:
         """Count the entities, added ones included."""
@@ -126,9 +144,18 @@ class Vectors:
         """Give the entity with this name, or None.
 
         The name may be a title with blanks or underscores, with its first letter in lower case, a redirect, the URL of
-        a Wikipedia page, or a Wikidata id where the store knows ids. Titles go before redirects, and both before ids.
+        a Wikipedia page, or a Wikidata id where the store knows ids. Titles go before redirects, and both before ids;
+        last come the ids that somebody's own knowledge base gave to entities.
         """
         return lookup.find(self._catalogue, self._added, name)
+
+    def find_id(self, id: str) -> Entity | None:  # noqa: A002
+        """Give the entity that was added with this own id, or None. Unlike `find`, it never takes it for a title."""
+        return lookup.find_id(self._catalogue, self._added, id)
+
+    def id_of(self, entity: Entity) -> str | None:
+        """Give the own id that an entity was added with, or None."""
+        return lookup.id_of(self._catalogue, self._added, entity)
 
     def __contains__(self, name: str) -> bool:
         """Tell whether there is a vector for the entity with this name."""
@@ -166,6 +193,23 @@ class Vectors:
         if found is None:
             raise self.unknown(name)
         return found
+
+    # Surfaces
+
+    def candidates(self, surface: str) -> list[Candidate]:
+        """Give the entities that some words of a text may mean, the likeliest first (Section 4.3 of the paper).
+
+        The counts are those of the links in the text that the store was trained on. Titles and other names of added
+        entities count as if they had been linked once.
+        """
+        return surfaces.candidates(self._catalogue, self._added, self._words(surface))
+
+    def link_probability(self, surface: str) -> float:
+        """Give how often, when some words stand in a text, they name an entity: from 0 to 1."""
+        return surfaces.link_probability(self._catalogue, self._added, self._words(surface))
+
+    def _words(self, surface: str) -> str:
+        return " ".join(words_of(surface, lowercase=self.lowercase))
 
     # Words
 
@@ -224,17 +268,56 @@ class Vectors:
     def add(
         self,
         title: str,
-        vector: ArrayLike,
+        vector: ArrayLike | None = None,
         *,
+        description: str | None = None,
         aliases: Iterable[str] = (),
         wikidata: int | None = None,
+        id: str | None = None,  # noqa: A002
         replace: bool = False,
     ) -> Entity:
-        """Add an entity under a title. It is on disk, and there for every other reader, when this returns."""
-        array = self._checked(vector, f"the vector of {title!r}")
-        return adding.add(
-            self._catalogue, self._added, title, array, aliases=aliases, wikidata=wikidata, replace=replace
-        )
+        """Add an entity under a title. It is on disk, and there for every other reader, when this returns.
+
+        Give its vector, or a description: a paragraph of which the vector is made as training would have made it of
+        the opening of a page. `id` is any name that your own knowledge base has for it.
+        """
+        wanted = Wanted.make(title, aliases=aliases, wikidata=wikidata, id=id)
+        if (vector is None) == (description is None):
+            raise EbertError(f"{title!r} needs a vector or a description: one of the two")
+        if vector is not None:
+            array = self._checked(vector, f"the vector of {title!r}")
+        else:
+            assert description is not None
+            array = self._describer.vector(description)
+        return self._adder.add(wanted, array, replace=replace)
+
+    def add_many(
+        self, rows: Iterable[Mapping[str, Any]] | str | Path, *, replace: bool = False, advance: Advance = silent
+    ) -> Report:
+        """Add a whole knowledge base, from a file (.csv, .tsv, .jsonl) or from rows; report what became of them.
+
+        A row has a `title` and a `description` (or a `vector`), and may have `aliases`, an `id` of your own and a
+        Wikidata id, `wikidata`. One that cannot be added is left out and reported with the reason. A thousand rows
+        are committed at a time, and stay whatever happens later. Unlike with `add`, an alias may mean something else
+        too: it then names the entity in text but does not find it. The progress is in bytes of the file, or in rows.
+        """
+        if isinstance(rows, str | Path):
+            with closing(read_table(Path(rows), advance=advance)) as table:
+                return add_many(table, self._adder, lambda: self._describer, self._checked, replace=replace)
+        return add_many(_numbered(rows, advance), self._adder, lambda: self._describer, self._checked, replace=replace)
+
+    @cached_property
+    def _adder(self) -> Adder:
+        return Adder(self._catalogue, self._added, lowercase=self.lowercase)
+
+    @cached_property
+    def _describer(self) -> Describer:
+        if self.word_outputs is None:
+            raise EbertError(
+                f"{self.path} has no output vectors, which a description needs: train the store with ebert (ebert "
+                "vectors train), import a Wikipedia2Vec model file instead of its text, or give a vector (--vector)"
+            )
+        return Describer(self._catalogue, self.word_outputs, self.info.made, lowercase=self.lowercase)
 
     def save(self, path: str | Path, *, dtype: str | None = None, overwrite: bool = False) -> "Vectors":
         """Write the store to another folder, added entities among the others, and open it."""
@@ -247,7 +330,7 @@ class Vectors:
             self._added.locked() if here else nullcontext(),
             writing(target, dimension=self.dimension, dtype=dtype or self.info.dtype, overwrite=overwrite) as writer,
         ):
-            building.copy(writer, self._catalogue, self._added, self.word_matrix, self.entity_matrix)
+            building.copy(writer, self._catalogue, self._added, self.word_matrix, self.word_outputs, self.entity_matrix)
             writer.finish(licence=self.info.licence, made=dict(self.info.made))
         return Vectors.open(target)
 
@@ -274,6 +357,7 @@ class Vectors:
             "words": info.words,
             "entities": info.entities,
             "added": len(self._added),
+            "output vectors": 0 if self.word_outputs is None else len(self.word_outputs),
             **self._catalogue.counts(),
             "licence": info.licence,
             "made": info.made,
@@ -309,6 +393,12 @@ class Vectors:
         if not np.isfinite(array).all():
             raise EbertError(f"{what} has a value that is not a number or too large for float32")
         return array
+
+
+def _numbered(rows: Iterable[Mapping[str, Any]], advance: Advance) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for numbered in enumerate(rows, 1):
+        yield numbered
+        advance(1)
 
 
 def _mixed(path: Path, found: object, expected: object) -> EbertError:

@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ebert.vectors.catalogue import Catalogue
+from ebert.vectors.catalogue import Names
 
 CANDIDATES = 400  # looked at for each way of missing a title
 WORDS, LETTERS = 8, 100  # of a title that are searched for
@@ -13,13 +13,13 @@ CLOSE = 0.4  # the least likeness of a title worth showing
 _WORD = re.compile(r"[^\W_]+")
 
 
-def candidates(catalogue: Catalogue, title: str) -> list[str]:
+def candidates(names: Names, title: str) -> list[str]:
     """Give titles that share words or a beginning with `title`, in no order."""
     found: dict[str, None] = {}
     for match in _searches(_WORD.findall(title)[:WORDS]):
-        found.update(dict.fromkeys(catalogue.search(match, CANDIDATES)))
+        found.update(dict.fromkeys(names.search(match, CANDIDATES)))
     for length in range(min(len(title), LETTERS), 1, -1):  # a slip of the pen later on in the title
-        titles = catalogue.beginning(title[:length], CANDIDATES)
+        titles = names.beginning(title[:length], CANDIDATES)
         found.update(dict.fromkeys(titles))
         if len(titles) == CANDIDATES:
             break

@@ -35,6 +35,7 @@ class _Source:
     path: Path
     batches: Callable[[Advance], Generator[Batch, None, None]]
     redirects: Callable[[], Iterable[tuple[str, str]]] = tuple
+    lowercase: bool | None = None  # whether its words are in lower case, where it says so
 
 
 def import_vectors(
@@ -58,10 +59,14 @@ def import_vectors(
     refuse(Path(out), overwrite=overwrite)
     opened = [_open(Path(path), format, Path(names) if names else None) for path in paths]
     with writing(Path(out), dimension=_dimension(opened), dtype=dtype, overwrite=overwrite) as writer:
-        mended = sum(_read(source, writer, kind, advance) for source in opened)
+        # Output vectors of two trainings do not fit together, and every word needs one.
+        outputs = len(opened) == 1 and kind == "prefix"
+        mended = sum(_read(source, writer, kind, advance, outputs=outputs) for source in opened)
         for source in opened:
             writer.redirects(source.redirects())
         made: dict[str, Any] = {"imported": [source.path.name for source in opened], "format": format}
+        if any(source.lowercase for source in opened):
+            made["lowercase"] = True
         if mended:
             made["names with bytes that are not UTF-8"] = mended
         writer.finish(licence=licence, made=made)
@@ -128,7 +133,7 @@ def _open(path: Path, chosen: str, names: Path | None) -> _Source:
         if path.suffix in (".bz2", ".gz"):
             raise EbertError(f"{path} is compressed; a model file is mapped, not read: decompress it first")
         model = Wikipedia2VecModel(path)
-        return _Source(path, model.batches, model.redirects)
+        return _Source(path, model.batches, model.redirects, model.lowercase)
     if kind == "numpy":
         return _Source(path, lambda advance: sources.read_numpy(path, names, advance))
     if kind == "word2vec-binary":
@@ -145,7 +150,7 @@ def _dimension(opened: Sequence[_Source]) -> int:
     raise EbertError(f"{', '.join(str(source.path) for source in opened)}: no vectors in there")
 
 
-def _read(source: _Source, writer: StoreWriter, kind: str, advance: Advance) -> int:
+def _read(source: _Source, writer: StoreWriter, kind: str, advance: Advance, *, outputs: bool) -> int:
     """Put the vectors of a file into a store; give the number of names that had to be mended."""
     done = mended = 0
 
@@ -161,13 +166,13 @@ def _read(source: _Source, writer: StoreWriter, kind: str, advance: Advance) -> 
                     f"{source.path} has vectors of dimension {batch.vectors.shape[1]}, the file before it of "
                     f"{writer.dimension}: a store has one dimension"
                 )
-            _add(writer, batch, kind)
+            _add(writer, batch, kind, outputs=outputs)
             mended += batch.mended
     advance(max(0, source.path.stat().st_size - done))  # what is no vector, or not needed
     return mended
 
 
-def _add(writer: StoreWriter, batch: Batch, kind: str) -> None:
+def _add(writer: StoreWriter, batch: Batch, kind: str, *, outputs: bool) -> None:
     entity = [kind == "entities" or (kind == "prefix" and name.startswith(ENTITY)) for name in batch.names]
     for is_entity in (False, True):
         chosen = [index for index, flag in enumerate(entity) if flag == is_entity]
@@ -179,4 +184,5 @@ def _add(writer: StoreWriter, batch: Batch, kind: str) -> None:
         if is_entity:
             writer.add("entities", [name.removeprefix(ENTITY) for name in names], vectors, counts=counts)
         else:
-            writer.add("words", names, vectors, counts=counts)
+            learned = batch.outputs[chosen] if outputs and batch.outputs is not None else None
+            writer.add("words", names, vectors, counts=counts, outputs=learned)

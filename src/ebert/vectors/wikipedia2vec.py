@@ -12,6 +12,8 @@ from ebert.progress import Advance, silent
 from ebert.vectors import pickles
 from ebert.vectors.sources import BATCH, ENTITY, Batch
 
+SOME = 1000  # rows that tell whether there is anything in a matrix
+
 
 class Wikipedia2VecModel:
     """A model file, opened: vectors mapped, names in their tries."""
@@ -40,6 +42,8 @@ class Wikipedia2VecModel:
                 f"{path} is not a model of Wikipedia2Vec 1.0 or later ({type(error).__name__}: {error}); "
                 "load it with the Wikipedia2Vec that made it and save it as text (save_text)"
             ) from None
+        self.lowercase = bool(_attribute(dictionary.get("meta"), "lowercase"))
+        self._outputs = _outputs(value.get("syn1"), self._vectors)
         names = len(self._words) + len(self._entities)
         if self._vectors.ndim != 2 or self._vectors.dtype.kind != "f" or len(self._vectors) < names:
             shape = f"vectors of shape {self._vectors.shape}, {self._vectors.dtype}"
@@ -48,7 +52,7 @@ class Wikipedia2VecModel:
     def batches(self, advance: Advance = silent) -> Generator[Batch, None, None]:
         """Go through words, then entities."""
         words = len(self._words)
-        yield from self._part(self._words, "", self._vectors[:words], self._word_counts, advance)
+        yield from self._part(self._words, "", self._vectors[:words], self._word_counts, advance, self._outputs)
         yield from self._part(self._entities, ENTITY, self._vectors[words:], self._entity_counts, advance)
 
     def redirects(self) -> Iterator[tuple[str, str]]:
@@ -60,13 +64,19 @@ class Wikipedia2VecModel:
 
     @staticmethod
     def _part(
-        trie: Any, prefix: str, vectors: NDArray[Any], counts: NDArray[Any] | None, advance: Advance
+        trie: Any,
+        prefix: str,
+        vectors: NDArray[Any],
+        counts: NDArray[Any] | None,
+        advance: Advance,
+        outputs: NDArray[Any] | None = None,
     ) -> Iterator[Batch]:
         for start in range(0, len(trie), BATCH):
             stop = min(len(trie), start + BATCH)
             names = [prefix + trie.restore_key(index) for index in range(start, stop)]
             block = np.asarray(vectors[start:stop])
-            yield Batch(names, block, None if counts is None else counts[start:stop].tolist())
+            learned = None if outputs is None else np.asarray(outputs[start:stop])
+            yield Batch(names, block, None if counts is None else counts[start:stop].tolist(), outputs=learned)
             advance(block.nbytes)
 
 
@@ -76,3 +86,14 @@ def _counts(statistics: Any, names: Sized) -> NDArray[Any] | None:
     if len(counts) < len(names):
         raise ValueError(f"{len(counts)} counts for {len(names)} names")
     return counts if counts.any() else None
+
+
+def _outputs(matrix: Any, vectors: NDArray[Any]) -> NDArray[Any] | None:
+    """Give the output vectors, in the order of the vectors. A model that came from text has none, or only zeros."""
+    if not isinstance(matrix, np.ndarray) or matrix.shape != vectors.shape or matrix.dtype.kind != "f":
+        return None
+    return matrix if matrix[:SOME].any() else None
+
+
+def _attribute(meta: Any, name: str) -> Any:
+    return meta.get(name) if isinstance(meta, dict) else None

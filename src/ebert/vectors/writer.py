@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from numpy.typing import NDArray
 
 from ebert import __version__, files
 from ebert.errors import EbertError
-from ebert.vectors import catalogue, layout, titles
-from ebert.vectors.catalogue import NAME, Kind
+from ebert.text import titles
+from ebert.vectors import catalogue, layout
+from ebert.vectors.catalogue import NAME, PAGE, Kind
 from ebert.vectors.matrix import MatrixWriter
 
 Numbers = list[int | None]
@@ -49,6 +51,8 @@ class StoreWriter:
         self.dropped, self.dimension = Dropped(), dimension
         self._folder, self._dtype = folder, dtype
         self._digest = hashlib.sha256()
+        self._outputs: MatrixWriter | None = None
+        self._surfaces = 0
         with ExitStack() as opened:
             self._words = MatrixWriter(folder / layout.WORDS, dimension=dimension, dtype=dtype, digest=True)
             opened.callback(self._words.close)
@@ -66,8 +70,9 @@ class StoreWriter:
         *,
         counts: Iterable[int | None] | None = None,
         wikidata: Iterable[int | None] | None = None,
+        outputs: NDArray[Any] | None = None,
     ) -> int:
-        """Add names with their vectors, shape (names, dimension); give how many were new."""
+        """Add names with their vectors, shape (names, dimension), and output vectors; give how many were new."""
         if len(names) != len(vectors):
             raise EbertError(f"{len(names)} names but {len(vectors)} vectors: every vector needs one name")
         if kind == "entities":
@@ -83,6 +88,8 @@ class StoreWriter:
             raise EbertError(f"{error.object[:60]!r} cannot be a name: it has half a surrogate pair") from None
         fresh = names if len(kept) == len(names) else [names[index] for index in kept]
         matrix.append(vectors if len(kept) == len(names) else np.asarray(vectors)[kept], fresh)
+        if outputs is not None:
+            self.outputs(outputs if len(kept) == len(names) else np.asarray(outputs)[kept])
         if kind == "words":
             self._digest.update("".join(f"{name}\0" for name in fresh).encode())
         return len(fresh)
@@ -102,15 +109,45 @@ class StoreWriter:
         query = "UPDATE entities SET wikidata = :number WHERE title = :title"
         self.dropped.wikidata += self._missed(query, cleaned)
 
+    def ids(self, pairs: Iterable[tuple[int, str]]) -> None:
+        """Set the own ids of entities by row. Call it after the entities."""
+        self._catalogue.executemany("INSERT INTO ids VALUES (?, ?)", pairs)
+
+    def surfaces(self, surfaces: Iterable[catalogue.Surface]) -> None:
+        """Add surfaces: how often each stands in the text, and its entities by row with how often they are meant."""
+        given = iter(surfaces)
+        while batch := list(islice(given, PAGE)):
+            first, self._surfaces = self._surfaces, self._surfaces + len(batch)
+            self._catalogue.executemany(
+                "INSERT INTO surfaces VALUES (?, ?, ?)",
+                ((number, surface, occurrences) for number, (surface, occurrences, _) in enumerate(batch, first)),
+            )
+            self._catalogue.executemany(
+                "INSERT INTO mentions VALUES (?, ?, ?)",
+                ((number, row, count) for number, (_, _, meant) in enumerate(batch, first) for row, count in meant),
+            )
+
+    def outputs(self, vectors: NDArray[Any]) -> None:
+        """Add output vectors of words, in the order of the words."""
+        if self._outputs is None:
+            self._outputs = MatrixWriter(self._folder / layout.OUTPUTS, dimension=self.dimension, dtype=self._dtype)
+            self._opened.callback(self._outputs.close)
+        self._outputs.append(vectors, range(self._outputs.rows, self._outputs.rows + len(vectors)))
+
     def finish(self, *, licence: str, made: dict[str, Any]) -> layout.StoreInfo:
         """Write what is left and give the description of the store."""
-        self._catalogue.executescript(catalogue.SEARCH)
+        for statement in catalogue.SEARCH:
+            self._catalogue.execute(statement)
         self._catalogue.commit()
         self._catalogue.close()
         with (self._folder / layout.CATALOGUE).open("rb") as file:
             os.fsync(file.fileno())
         self._digest.update(self._words.finish().encode())
         self._entities.finish()
+        if self._outputs is not None:
+            if self._outputs.rows != self._words.rows:
+                raise EbertError(f"{self._outputs.rows} output vectors for {self._words.rows} words: each needs one")
+            self._outputs.finish()
         dropped = {key: value for key, value in vars(self.dropped).items() if value}
         info = layout.StoreInfo(
             dimension=self.dimension,

@@ -1,0 +1,127 @@
+"""From a corpus to a store: train, with checkpoints, and write what was learned."""
+
+import shutil
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebert.errors import EbertError
+from ebert.progress import progress
+from ebert.vectors import writer
+from ebert.vectors.catalogue import PAGE
+from ebert.vectors.training import checkpoint, options, task, trainer
+from ebert.vectors.training.trainer import State
+from ebert.wikipedia.corpus import Corpus
+
+
+def train(
+    corpus: Corpus,
+    out: Path,
+    chosen: options.TrainingOptions,
+    *,
+    threads: int = 1,
+    keep: Collection[str] = (),
+    resume: bool = False,
+    overwrite: bool = False,
+    every: float = 600.0,
+    dtype: str = "float32",
+) -> dict[str, Any]:
+    """Train vectors of a corpus and save them as a store at `out`; give what was done, for people and programs.
+
+    A checkpoint is written beside the store every so many seconds; with `resume` a run goes on with the last one, if
+    there is one. With one thread the result depends on the options alone, whether the run was interrupted or not.
+    """
+    started = time.monotonic()
+    writer.refuse(out, overwrite=overwrite)
+    folder = checkpoint.folder_of(out)
+    if folder.exists() and not (resume or overwrite):
+        raise EbertError(f"{folder} has an unfinished training; go on with it (--resume) or begin again (--overwrite)")
+    work = task.make_task(corpus, chosen, keep=keep)
+    state, run = trainer.initial(work, chosen), checkpoint.identity(corpus, chosen, list(keep))
+    if resume and (folder / checkpoint.INFO).exists():
+        state = checkpoint.load(folder, run, state)
+    began = state.done
+    trained = trainer.Trainer(work, chosen, state, threads=threads)
+    with (
+        _saved(folder, run, state, KeyboardInterrupt),
+        progress("train", total=_words(trained, corpus), unit="words") as advance,
+    ):
+        advance(trained.words_done())
+        speed = trained.run(advance=advance, save=lambda now: checkpoint.save(folder, run, now), every=every)
+    trainer.check(state)
+    made = {
+        "from": "training",
+        "corpus": {
+            "dumps": corpus.info.dumps,
+            "words": corpus.info.words,
+            "language": corpus.info.language,
+            "lowercase": corpus.info.lowercase,
+        },
+        "options": asdict(chosen),
+        "threads": threads,
+        "seconds": round(state.seconds, 1),
+    }
+    with _saved(folder, run, state, BaseException):  # a full disk must not cost the training
+        write(work, state, out, made=made, dtype=dtype, overwrite=overwrite)
+    shutil.rmtree(folder, ignore_errors=True)
+    return {
+        "store": str(out), "vocabulary": work.words, "entities": len(work.entities), "dimension": chosen.dim,
+        "resumed": began > 0, "missing": work.missing, **speed.report(),
+        "seconds": round(time.monotonic() - started, 3),
+    }  # fmt: skip
+
+
+def write(
+    work: task.Task, state: State, out: Path, *, made: dict[str, Any], dtype: str = "float32", overwrite: bool = False
+) -> None:
+    """Write what was learned as a store, with redirects, Wikidata ids and surfaces of the corpus."""
+    corpus = work.corpus
+    with writer.writing(out, dimension=state.words_in.shape[1], dtype=dtype, overwrite=overwrite) as store:
+        for start in range(0, work.words, PAGE):
+            stop = min(start + PAGE, work.words)
+            counts = corpus.word_counts[start:stop]
+            store.add("words", corpus.words[start:stop], state.words_in[start:stop], counts=counts)
+            store.outputs(state.words_out[start:stop])
+        titles, counts = corpus.entities, corpus.entity_counts
+        for start in range(0, len(work.entities), PAGE):
+            ids = work.entities[start : start + PAGE]
+            names = [titles[number] for number in ids]
+            store.add("entities", names, state.entities_in[start : start + PAGE], counts=counts[ids])
+        store.redirects(corpus.redirects)
+        store.wikidata(corpus.wikidata().items())
+        store.surfaces(_surfaces(work))
+        store.finish(licence=corpus.info.licence, made=made)
+
+
+def _surfaces(work: task.Task) -> Iterator[tuple[str, int, list[tuple[int, int]]]]:
+    """Give the surfaces that name an entity with a vector."""
+    corpus = work.corpus
+    rows: NDArray[np.int64] = np.full(len(corpus.entity_counts), -1, np.int64)
+    rows[work.entities] = np.arange(len(work.entities))
+    rows_of = rows[np.asarray(corpus.mention_entity)].tolist()
+    counts, offsets = np.asarray(corpus.mention_count).tolist(), np.asarray(corpus.surface_mentions).tolist()
+    occurrences = np.asarray(corpus.surface_occurrences).tolist()
+    for number, surface in enumerate(corpus.surfaces):
+        mentions = [(rows_of[m], counts[m]) for m in range(offsets[number], offsets[number + 1]) if rows_of[m] >= 0]
+        if mentions:
+            yield surface, occurrences[number], mentions
+
+
+def _words(trained: trainer.Trainer, corpus: Corpus) -> int:
+    return len(corpus.tokens) * (trained.options.epochs + trained.options.finish)
+
+
+@contextmanager
+def _saved(folder: Path, run: dict[str, Any], state: State, reason: type[BaseException]) -> Iterator[None]:
+    """Save a checkpoint when the block is interrupted, so that nothing is lost."""
+    try:
+        yield
+    except reason:
+        checkpoint.save(folder, run, state)
+        raise

@@ -1,0 +1,103 @@
+"""What a run trains on: the corpus, with words and entities that are too rare taken out, cut into jobs."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebert.errors import EbertError
+from ebert.text import titles
+from ebert.vectors.training.options import TrainingOptions
+from ebert.vectors.training.sampling import alias_table, keep_thresholds
+from ebert.wikipedia.corpus import Corpus
+
+JOB = 200_000  # words of a job: a fraction of a second
+
+
+@dataclass(frozen=True)
+class Task:
+    """Arrays for the kernels, and what their rows mean."""
+
+    corpus: Corpus
+    words: int  # the first words of the corpus's dictionary, which is sorted by count
+    entities: NDArray[np.int64]  # (entities,) ids in the corpus
+    tokens: NDArray[np.int32]
+    paragraphs: NDArray[np.int64]
+    keep: NDArray[np.uint32]  # (ids,)
+    word_table: tuple[NDArray[np.float32], NDArray[np.int32]]
+    entity_table: tuple[NDArray[np.float32], NDArray[np.int32]]
+    anchor_rows: NDArray[np.int32]  # (anchors,) row of the entity, or -1
+    page_rows: NDArray[np.int32]  # (pages,)
+    opening_begins: NDArray[np.int64]
+    opening_ends: NDArray[np.int64]
+    jobs: NDArray[np.int64]  # (jobs + 1,) pages
+    missing: list[str]  # titles to keep that are not in the corpus
+
+    @property
+    def size(self) -> int:
+        """Words of the text that are trained on in an epoch, before subsampling."""
+        return int(self.corpus.word_counts[: self.words].sum())
+
+
+def make_task(corpus: Corpus, options: TrainingOptions, *, keep: Collection[str] = ()) -> Task:
+    """Choose words and entities and prepare the arrays. Entities in `keep` have a vector whatever their count."""
+    counts = np.asarray(corpus.word_counts)
+    words = int(np.searchsorted(-counts, -options.min_word_count, side="right"))
+    if words == 0:
+        raise EbertError(
+            f"no word of {corpus.path} occurs {options.min_word_count} times; lower the minimum (--min-word-count)"
+        )
+    starts = np.asarray(corpus.paragraphs)[np.asarray(corpus.page_paragraphs)]  # (pages + 1,) tokens
+    openings = np.minimum(np.asarray(corpus.page_opening, np.int64), options.opening_words)
+    entities, missing = _choose(corpus, options, openings, keep)
+    rows = np.full(len(corpus.entity_counts), -1, np.int32)
+    rows[entities] = np.arange(len(entities), dtype=np.int32)
+    thresholds = np.zeros(len(counts), np.uint32)
+    thresholds[:words] = keep_thresholds(counts[:words], sample=options.sample)
+    weights = np.maximum(np.asarray(corpus.entity_counts)[entities], 1).astype(np.float64) ** options.entity_power
+    return Task(
+        corpus=corpus,
+        words=words,
+        entities=entities,
+        tokens=np.asarray(corpus.tokens),
+        paragraphs=np.asarray(corpus.paragraphs),
+        keep=thresholds,
+        word_table=alias_table(counts[:words].astype(np.float64) ** options.word_power),
+        entity_table=alias_table(weights if len(weights) else np.ones(1)),
+        anchor_rows=rows[np.asarray(corpus.anchor_entity)],
+        page_rows=rows[np.asarray(corpus.page_entity)],
+        opening_begins=starts[:-1],
+        opening_ends=starts[:-1] + openings,
+        jobs=_cut(starts),
+        missing=missing,
+    )
+
+
+def _choose(
+    corpus: Corpus, options: TrainingOptions, openings: NDArray[np.int64], keep: Collection[str]
+) -> tuple[NDArray[np.int64], list[str]]:
+    """Give the ids of the entities that have vectors, rising, and the titles in `keep` that nobody knows."""
+    chosen = np.asarray(corpus.entity_counts) >= max(options.min_entity_count, 1)
+    if options.openings and options.min_opening:
+        chosen[np.asarray(corpus.page_entity)[openings >= options.min_opening]] = True
+    missing = []
+    if keep:
+        ids = {title: number for number, title in enumerate(corpus.entities)}
+        redirects = dict(corpus.redirects)
+        for name in keep:
+            forms = titles.spellings(name)
+            found = next((ids[form] for form in (*forms, *(redirects.get(f, "") for f in forms)) if form in ids), None)
+            if found is None:
+                missing.append(name)
+            else:
+                chosen[found] = True
+    return np.flatnonzero(chosen), missing
+
+
+def _cut(starts: NDArray[Any]) -> NDArray[np.int64]:
+    """Cut the pages into jobs of about the same number of words; `starts` has the first word of each page."""
+    total = int(starts[-1])
+    edges = np.searchsorted(starts, np.arange(0, total + JOB, JOB), side="left")
+    return np.unique(np.append(np.minimum(edges, len(starts) - 1), len(starts) - 1))

@@ -1,0 +1,216 @@
+"""Training: jobs of a few pages each, in a new order every epoch, run by threads that share the matrices."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebert.errors import EbertError
+from ebert.progress import Advance, silent
+from ebert.vectors.training import kernel
+from ebert.vectors.training.options import TrainingOptions
+from ebert.vectors.training.sampling import stream
+from ebert.vectors.training.task import Task
+
+MATRICES = ("words_in", "words_out", "entities_in", "entities_out")
+SHUFFLE, INITIAL = 1 << 40, 1 << 41  # tell the random numbers of jobs, orders and first vectors apart
+
+
+@dataclass
+class State:
+    """All that changes in training: what a checkpoint holds."""
+
+    words_in: NDArray[np.float32]  # (words, dimension)
+    words_out: NDArray[np.float32]
+    entities_in: NDArray[np.float32]  # (entities, dimension)
+    entities_out: NDArray[np.float32]
+    done: int = 0  # jobs, in the order in which they are run
+    seconds: float = 0.0  # in the training loop
+    flops: int = 0
+
+
+@dataclass
+class Speed:
+    """What a run achieved."""
+
+    words: int = 0  # before subsampling
+    seconds: float = 0.0
+    flops: int = 0
+    finish_seconds: float = 0.0
+
+    def report(self) -> dict[str, float]:
+        """Give the figures under the names that scripts rely on."""
+        seconds = max(self.seconds, 1e-9)
+        return {
+            "words": self.words,
+            "loop_seconds": round(self.seconds, 3),
+            "words_per_second": round(self.words / seconds),
+            "gflops": round(self.flops / seconds / 1e9, 2),
+            "finish_seconds": round(self.finish_seconds, 3),
+        }
+
+
+def initial(task: Task, options: TrainingOptions) -> State:
+    """Give small random inputs and outputs of zero, as word2vec begins."""
+    generator = np.random.default_rng([options.seed, INITIAL])
+
+    def small(rows: int) -> NDArray[np.float32]:
+        out = generator.random((rows, options.dim), dtype=np.float32)
+        out -= np.float32(0.5)
+        out /= np.float32(options.dim)
+        return out
+
+    words, entities = task.words, len(task.entities)
+    linked = entities if options.links else 0
+    return State(
+        small(words),
+        np.zeros((words, options.dim), np.float32),
+        small(entities),
+        np.zeros((linked, options.dim), np.float32),
+    )
+
+
+@dataclass
+class Trainer:
+    """Runs the jobs that are left, and stops between two of them when asked to."""
+
+    task: Task
+    options: TrainingOptions
+    state: State
+    threads: int = 1
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        starts = np.asarray(self.task.corpus.paragraphs)[np.asarray(self.task.corpus.page_paragraphs)]
+        self._sizes = np.diff(starts[self.task.jobs])  # words of each job
+        self._total = int(self._sizes.sum()) or 1
+        self.jobs = len(self._sizes)
+        self.total = self.jobs * (self.options.epochs + self.options.finish)
+
+    def run(
+        self, *, advance: Advance = silent, save: Callable[[State], None] | None = None, every: float = 600.0
+    ) -> Speed:
+        """Train to the end. `save` is called every so many seconds, and when the run is stopped, between jobs."""
+        from threadpoolctl import threadpool_limits
+
+        speed = Speed()
+        # Many small products at once: each thread has a core, and a library that starts more would slow all down.
+        with threadpool_limits(1, user_api="blas"):
+            while self.state.done < self.total and not self.stopped.is_set():
+                self._until(time.monotonic() + every, advance, speed)
+                if save and self.state.done < self.total:
+                    save(self.state)
+        return speed
+
+    def words_done(self) -> int:
+        """Give how many words of all epochs are behind."""
+        epochs, jobs = divmod(min(self.state.done, self.options.epochs * self.jobs), self.jobs)
+        return epochs * self._total + (int(self._sizes[self._order(epochs)[:jobs]].sum()) if jobs else 0)
+
+    def _until(self, deadline: float, advance: Advance, speed: Speed) -> None:
+        """Run jobs until it is time, the phase ends, or somebody asks to stop."""
+        epochs = self.options.epochs * self.jobs
+        end = epochs if self.state.done < epochs else self.total
+        taken, errors = self.state.done, list[BaseException]()
+        before, start = self.state.flops, time.monotonic()
+        orders: dict[int, NDArray[np.int64]] = {}
+
+        def work() -> None:
+            nonlocal taken
+            while True:
+                with self._lock:
+                    if taken >= end or errors or self.stopped.is_set() or time.monotonic() >= deadline:
+                        return
+                    number, taken = taken, taken + 1
+                    epoch, place = divmod(number, self.jobs)
+                    if epoch not in orders:
+                        orders[epoch] = self._order(epoch)
+                    job = int(orders[epoch][place])
+                try:
+                    flops = self._job(epoch, job, self._rate(number))
+                except BaseException as error:
+                    errors.append(error)
+                    return
+                with self._lock:
+                    self.state.flops += flops
+                    if number < epochs:
+                        speed.words += int(self._sizes[job])
+                    advance(int(self._sizes[job]))
+
+        workers = [threading.Thread(target=work, daemon=True) for _ in range(self.threads)]
+        try:
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+        except BaseException:
+            self.stopped.set()
+            for worker in workers:
+                worker.join()
+            raise
+        finally:
+            self.state.done = taken
+            seconds = time.monotonic() - start
+            self.state.seconds += seconds
+            if end == epochs:
+                speed.seconds += seconds
+                speed.flops += self.state.flops - before
+            else:
+                speed.finish_seconds += seconds
+        if errors:
+            raise errors[0]
+
+    def _order(self, epoch: int) -> NDArray[np.int64]:
+        return np.random.default_rng([self.options.seed, SHUFFLE, epoch]).permutation(self.jobs)
+
+    def _rate(self, number: int) -> np.float32:
+        """Give the learning rate of a job: it falls linearly through the epochs, and once more through the finish."""
+        epochs = self.options.epochs * self.jobs
+        done = number / epochs if number < epochs else (number - epochs) / max(self.total - epochs, 1)
+        return np.float32(max(self.options.rate * (1 - done), self.options.min_rate))
+
+    def _job(self, epoch: int, job: int, rate: np.float32) -> int:
+        """Train the pages of a job; give the number of floating-point operations."""
+        task, options, state = self.task, self.options, self.state
+        corpus = task.corpus
+        random = stream(options.seed, epoch, job)
+        first, last = int(task.jobs[job]), int(task.jobs[job + 1])
+        begin, end = int(corpus.page_paragraphs[first]), int(corpus.page_paragraphs[last])
+        learn, flops = epoch < options.epochs, 0
+        if learn:
+            flops += kernel.train_words(
+                task.tokens, task.paragraphs, begin, end, task.keep, *task.word_table,
+                state.words_in, state.words_out, options.window, options.negative, options.shared, rate, random,
+            )  # fmt: skip
+        if not len(task.entities):
+            return flops
+        for _ in range(options.repeats if learn else 1):
+            flops += kernel.train_anchors(
+                task.tokens, task.paragraphs, begin, end,
+                corpus.anchor_start, corpus.anchor_length, task.anchor_rows, int(corpus.page_anchors[first]),
+                task.keep, *task.word_table, state.entities_in, state.words_out,
+                options.anchor_window, options.negative, options.shared, rate, learn, random,
+            )  # fmt: skip
+            if options.openings:
+                flops += kernel.train_openings(
+                    task.tokens, task.opening_begins, task.opening_ends, task.page_rows, first, last,
+                    task.keep, *task.word_table, state.entities_in, state.words_out,
+                    options.negative, options.shared, rate, learn, random,
+                )  # fmt: skip
+            if options.links and learn:
+                flops += kernel.train_links(
+                    task.page_rows, corpus.page_anchors, task.anchor_rows, first, last, *task.entity_table,
+                    state.entities_in, state.entities_out, options.negative, options.shared, rate, random,
+                )  # fmt: skip
+        return flops
+
+
+def check(state: State) -> None:
+    """Complain about numbers that ran away."""
+    for name in MATRICES:
+        if not np.isfinite(getattr(state, name)).all():
+            raise EbertError(f"training ran away ({name} has values that are not numbers); lower the rate (--rate)")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebert.vectors import titles
+from ebert.text import titles
 
 
 @pytest.mark.parametrize(

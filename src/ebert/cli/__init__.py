@@ -8,7 +8,7 @@ import sys
 import click
 
 from ebert import __version__
-from ebert.cli import align, bert, doctor, export, fill, vectors
+from ebert.cli import align, bert, corpus, doctor, export, fill, starter, train, vectors
 from ebert.errors import EbertError
 
 
@@ -26,8 +26,12 @@ def cli() -> None:
     """
 
 
-for command in (bert.group, vectors.group, align.command, fill.command, export.command, doctor.command):
+for command in (
+    bert.group, corpus.group, vectors.group, align.command, fill.command, export.command, starter.command,
+    doctor.command,
+):  # fmt: skip
     cli.add_command(command)
+vectors.group.add_command(train.command)
 
 
 def main() -> None:

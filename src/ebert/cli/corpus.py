@@ -1,0 +1,161 @@
+"""``ebert corpus``: from Wikipedia dumps to the text, links and mentions that vectors are trained on."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ebert.cli.common import json_option, overwrite_option, print_facts, print_json, print_table
+
+if TYPE_CHECKING:
+    from ebert.wikipedia.corpus import CorpusInfo
+    from ebert.wikipedia.wikidata import Ids
+
+
+@click.group("corpus")
+def group() -> None:
+    """Build and look at corpora: the text of a Wikipedia with its links, from a dump.
+
+    \b
+    Example:
+      ebert corpus build enwiki-20260101-pages-articles-multistream.xml.bz2 --out enwiki
+      ebert corpus info enwiki
+    """
+
+
+@group.command("build")
+@click.argument("dump", nargs=-1, required=True)
+@click.option("--out", required=True, help="The folder of the new corpus.")
+@click.option("--threads", type=click.IntRange(1), help="Worker processes; as many as there are cores, if not given.")
+@click.option("--lowercase", is_flag=True, help="Lower the case and take accents off, as uncased models do.")
+@click.option(
+    "--namespaces",
+    default="0",
+    show_default=True,
+    help="Numbers of the namespaces to read, with commas between them; articles are in 0.",
+)
+@click.option("--keep-going", is_flag=True, help="Take what can be read of a damaged dump.")
+@overwrite_option
+@json_option
+def build(
+    dump: tuple[str, ...],
+    out: str,
+    threads: int | None,
+    lowercase: bool,
+    namespaces: str,
+    keep_going: bool,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Make a corpus of MediaWiki exports (.xml, .xml.bz2, .xml.gz), such as a Wikipedia's pages-articles dump.
+
+    Several dumps of one language become one corpus; a title that two of them have is one page. A build that was
+    stopped goes on when the same command is given again; until it is done, the folder OUT.parts has what it made.
+
+    \b
+    Example:
+      ebert corpus build enwiki-latest-pages-articles-multistream.xml.bz2 --out enwiki
+    """
+    from ebert.progress import progress
+    from ebert.wikipedia.building import build_corpus
+
+    try:
+        corpus = build_corpus(
+            dump, out, lowercase=lowercase, namespaces=_numbers(namespaces), threads=threads, keep_going=keep_going,
+            overwrite=overwrite, watch=progress,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        click.echo("stopped; the same command goes on where it was", err=True)
+        raise
+    _show(corpus.info, {}, as_json)
+
+
+@group.command("info")
+@click.argument("corpus")
+@json_option
+def info(corpus: str, as_json: bool) -> None:
+    """Say what is in a corpus, from what it was made, and what was skipped and why.
+
+    \b
+    Example:
+      ebert corpus info enwiki
+    """
+    from ebert.wikipedia.corpus import Corpus
+
+    opened = Corpus.open(corpus)
+    _show(opened.info, {"wikidata ids": len(opened.wikidata())}, as_json)
+
+
+@group.command("wikidata")
+@click.argument("corpus")
+@click.option("--page", help="The dump of the table 'page' of the same wiki (page.sql.gz).")
+@click.option("--page-props", help="The dump of its table 'page_props' (page_props.sql.gz).")
+@click.option("--tsv", help="Instead: a file of titles and ids (Q42), one pair a line with a tab between them.")
+@json_option
+def wikidata(corpus: str, page: str | None, page_props: str | None, tsv: str | None, as_json: bool) -> None:
+    """Find the Wikidata ids of the entities of a corpus.
+
+    \b
+    Example:
+      ebert corpus wikidata enwiki --page enwiki-latest-page.sql.gz --page-props enwiki-latest-page_props.sql.gz
+    """
+    from ebert.progress import progress
+    from ebert.wikipedia import wikidata
+    from ebert.wikipedia.corpus import Corpus
+
+    if bool(page) != bool(page_props) or bool(page) == bool(tsv):
+        raise click.UsageError("give --page and --page-props, or --tsv")
+    opened = Corpus.open(corpus)
+    sources = [Path(name) for name in (page, page_props, tsv) if name]
+    total = sum(path.stat().st_size for path in sources if path.is_file())
+    with progress("ids", total=total, unit="B") as advance:
+        if tsv:
+            ids = wikidata.from_tsv(opened, sources[0], advance=advance)
+        else:
+            ids = wikidata.from_sql(opened, sources[0], sources[1], advance=advance)
+    wikidata.write(opened, ids)
+    _show_ids(ids, len(opened.entities), as_json)
+
+
+def _numbers(namespaces: str) -> list[int]:
+    try:
+        return [int(number) for number in namespaces.split(",")]
+    except ValueError:
+        raise click.BadParameter(
+            f"{namespaces!r} is not numbers with commas between them", param_hint="--namespaces"
+        ) from None
+
+
+def _show(info: "CorpusInfo", more: dict[str, Any], as_json: bool) -> None:
+    from dataclasses import asdict
+
+    facts = {**asdict(info), **more}
+    if as_json:
+        print_json(facts)
+        return
+    skipped = facts.pop("skipped")
+    dumps = facts.pop("dumps")
+    print_facts(
+        {**facts, "namespaces": ", ".join(map(str, info.namespaces)), "lowercase": "yes" if info.lowercase else "no"}
+    )
+    for dump in dumps:
+        click.echo(f"from {dump['name']} ({dump['size']:,} bytes)")
+    if skipped:
+        click.echo("skipped:")
+        print_table((f"  {count:,}", reason, ", ".join(examples)) for reason, (count, examples) in skipped.items())
+
+
+def _show_ids(ids: "Ids", entities: int, as_json: bool) -> None:
+    facts = {
+        "found": len(ids.found), "entities": entities, "elsewhere": ids.elsewhere, "twice": ids.twice, "bad": ids.bad,
+        "examples": ids.examples,
+    }  # fmt: skip
+    if as_json:
+        print_json(facts)
+        return
+    click.echo(f"{len(ids.found):,} of {entities:,} entities have an id")
+    click.echo(f"{ids.elsewhere:,} ids are of titles that the corpus does not have")
+    if ids.twice:
+        click.echo(f"{ids.twice:,} were second ids of a title; the first is kept")
+    if ids.bad:
+        click.echo(f"{ids.bad:,} rows could not be read, such as: {'; '.join(ids.examples)}")

@@ -1,0 +1,132 @@
+"""Building a corpus from dumps: pieces to parts on all cores, parts to a corpus, words of links to a mention table.
+
+Parts stand in a folder beside the corpus while it is built (`corpus.parts`). A build that was stopped goes on with
+those it finds there.
+"""
+
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from ebert import __version__, files
+from ebert.errors import EbertError
+from ebert.progress import Advance, silent
+from ebert.wikipedia import mentions
+from ebert.wikipedia.corpus import INFO, Corpus, CorpusInfo
+from ebert.wikipedia.dump import Dump, look
+from ebert.wikipedia.making import Options
+from ebert.wikipedia.merging import merge
+from ebert.wikipedia.parts import Skipped
+from ebert.wikipedia.pipeline import Job, make_parts
+from ebert.wikipedia.site import Site
+from ebert.wikipedia.workshop import workshop
+
+_WIKIPEDIA = re.compile(r"<sitename>Wikipedia</sitename>|<dbname>[a-z_]+wiki</dbname>|//[a-z-]+\.wikipedia\.org/")
+LICENCE = "CC BY-SA 4.0, text of Wikipedia"
+
+
+class Watch(Protocol):
+    """Shows the progress of a stage of long work."""
+
+    def __call__(self, what: str, *, total: int | None = None, unit: str = ...) -> AbstractContextManager[Advance]:
+        """Begin a stage."""
+
+
+@contextmanager
+def unwatched(what: str, *, total: int | None = None, unit: str = "") -> Iterator[Advance]:  # noqa: ARG001
+    """Show nothing."""
+    yield silent
+
+
+def build_corpus(
+    dumps: Sequence[str | Path],
+    out: str | Path,
+    *,
+    lowercase: bool = False,
+    namespaces: Sequence[int] = (0,),
+    threads: int | None = None,
+    keep_going: bool = False,
+    overwrite: bool = False,
+    watch: Watch = unwatched,
+) -> Corpus:
+    """Build a corpus of MediaWiki exports at `out`, or go on building it.
+
+    `threads` worker processes (as many as there are cores, if not given) read the dumps; with one, this process does.
+    `keep_going` takes what can be read of a damaged dump instead of stopping there.
+    """
+    began = time.monotonic()
+    target, threads = Path(out), threads or os.cpu_count() or 1
+    files.refuse_existing(target, overwrite=overwrite, marker=INFO)
+    looked = _look(dumps)
+    language = _language(looked)
+    options = Options(lowercase, frozenset(namespaces))
+    with _saying_where(target), workshop(target, [dump for dump, _ in looked], options, overwrite=overwrite) as bench:
+        job = Job(options, bench, threads, keep_going)
+        with watch("read", total=sum(dump.size for dump, _ in looked), unit="B") as advance:
+            parts = make_parts(looked, job, advance)
+        folder, skipped = bench.fresh_folder(), Skipped()
+        with watch("merge", total=2 * len(parts), unit="parts") as advance:
+            merged = merge(parts, folder, skipped, advance)
+        if not merged.words:
+            bench.remove()
+            raise EbertError(f"there is no text in {', '.join(map(str, dumps))}; skipped: {skipped.summary()}")
+        with watch("count mentions", total=merged.words, unit="words") as advance:
+            surfaces = mentions.write(folder, threads=threads, advance=advance)
+        CorpusInfo(
+            language=language,
+            lowercase=lowercase,
+            namespaces=sorted(options.namespaces),
+            pages=merged.pages,
+            words=merged.words,
+            vocabulary=merged.vocabulary,
+            entities=merged.entities,
+            links=merged.links,
+            redirects=merged.redirects,
+            surfaces=surfaces,
+            skipped=skipped.value(),
+            dumps=[{"name": dump.path.name, "size": dump.size} for dump, _ in looked],
+            licence=LICENCE if all(_WIKIPEDIA.search(dump.header) for dump, _ in looked) else "unknown",
+            seconds=round(time.monotonic() - began, 1),
+            version=__version__,
+        ).write(folder)
+        with files.replacing_folder(target, overwrite=overwrite, marker=INFO) as whole:
+            for file in folder.iterdir():
+                file.rename(whole / file.name)
+        bench.remove()
+    return Corpus.open(target)
+
+
+@contextmanager
+def _saying_where(target: Path) -> Iterator[None]:
+    """Add to an error of writing, such as that of a full disk, where it was and how to go on."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        why = f"{error.strerror}; what is done is kept: run the same command again to go on"
+        raise OSError(error.errno, why, error.filename or str(target)) from error
+
+
+def _look(dumps: Sequence[str | Path]) -> list[tuple[Dump, Site]]:
+    if not dumps:
+        raise EbertError("a corpus needs at least one dump")
+    looked: dict[Path, tuple[Dump, Site]] = {}
+    for path in map(Path, dumps):
+        dump = look(path)
+        if path.resolve() in looked:
+            raise EbertError(f"{path} is given twice; give every dump once")
+        looked[path.resolve()] = dump, Site.from_siteinfo(dump.header)
+    return list(looked.values())
+
+
+def _language(looked: list[tuple[Dump, Site]]) -> str:
+    languages = {site.language: dump.path.name for dump, site in looked}
+    if len(languages) > 1:
+        shown = ", ".join(f"{name}: {language}" for language, name in languages.items())
+        raise EbertError(f"the dumps are in different languages ({shown}); build a corpus for each language")
+    return next(iter(languages))

@@ -1,0 +1,137 @@
+"""Pages to words and links: what happens to the pages of a piece of a dump."""
+
+import itertools
+from array import array
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebert.wikipedia import scanner
+from ebert.wikipedia.pages import Page
+from ebert.wikipedia.parts import Part, Skipped
+from ebert.wikipedia.site import Site
+from ebert.wikipedia.tokens import lower
+from ebert.wikipedia.wikitext import Anchor, Plain, to_plain
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What decides what a part holds."""
+
+    lowercase: bool = False
+    namespaces: frozenset[int] = frozenset({0})
+
+
+class PartMaker:
+    """Takes pages one after another and makes a part of them: all their words are found at once, at the end."""
+
+    def __init__(self, site: Site, options: Options) -> None:
+        """Begin an empty part."""
+        self._site, self._options = site, options
+        self._titles: defaultdict[str, int] = defaultdict()  # numbers its keys in the order in which they come
+        self._titles.default_factory = self._titles.__len__
+        self._texts: list[str] = []
+        self._length = 0  # characters of all texts, with a line end behind each
+        self._pages = array("q")  # four numbers a page: title, first character, end of the opening, anchors
+        self._anchors = array("q")  # three numbers an anchor: first character, end, title
+        self._redirects = array("q")  # two numbers a redirect
+        self.skipped, self._read = Skipped(), 0
+
+    def add(self, page: Page) -> None:
+        """Add a page."""
+        self._read += 1
+        title = self._site.title(page.title)
+        if not title:
+            return self.skipped.note("page without a title", page.title)
+        namespace = self._site.namespace(title) if page.namespace is None else page.namespace
+        if namespace not in self._options.namespaces:
+            return self.skipped.note("page in another namespace", title)
+        if page.text is None:
+            return self.skipped.note("page without text", title)
+        if page.model != "wikitext":
+            return self.skipped.note("page that is not wikitext", title)
+        source = page.source()
+        target = page.redirect if page.redirect is not None else self._site.redirect(source)
+        if target is not None:
+            return self._redirect(title, self._site.title(target))
+        if not source.strip():
+            return self.skipped.note("page with empty text", title)
+        return self._add_text(title, to_plain(source, self._site))
+
+    def part(self, *, head: bytes, tail: bytes, **info: Any) -> Part:
+        """Give the part, with the fragments of pages before and after those that were added."""
+        codes = np.frombuffer("".join(self._texts).encode("utf-32-le", "surrogatepass"), np.uint32)
+        found = scanner.scan_codes(codes)
+        lines = np.flatnonzero(codes == ord("\n"))
+        paragraphs = np.unique(np.searchsorted(found.start, np.append(0, lines)))  # tokens; those without any vanish
+        title, first, opening, anchors = _columns(self._pages, 4)
+        tokens_before = np.searchsorted(found.start, np.append(first, self._length))
+        names = list(self._titles)
+        for page in np.flatnonzero(np.diff(tokens_before) == 0).tolist():
+            self.skipped.note("page without words", names[title[page]])
+        return Part(
+            words=found.words,
+            titles=np.frombuffer("".join(f"{name}\n" for name in names).encode("utf-8", "replace"), np.uint8),
+            tokens=found.tokens.astype(np.uint16 if found.different <= 1 << 16 else np.uint32),
+            paragraph_length=np.diff(paragraphs).astype(np.uint32),
+            page_title=title.astype(np.uint32),
+            page_paragraphs=np.diff(np.searchsorted(paragraphs, tokens_before)).astype(np.uint32),
+            page_opening=(np.searchsorted(found.start, opening) - tokens_before[:-1]).astype(np.uint32),
+            page_anchors=anchors.astype(np.uint32),
+            **_place(found, lines, *_columns(self._anchors, 3)),
+            redirects=np.array(self._redirects, np.uint32).reshape(-1, 2),
+            info={"read": self._read, "skipped": self.skipped.value(), **info},
+            head=head,
+            tail=tail,
+        )
+
+    def _redirect(self, title: str, target: str) -> None:
+        if not target:
+            return self.skipped.note("redirect without a target", title)
+        if self._site.namespace(target) not in self._options.namespaces:
+            return self.skipped.note("redirect to another namespace", title)
+        self._redirects.extend((self._titles[title], self._titles[target]))
+        return None
+
+    def _add_text(self, title: str, plain: Plain) -> None:
+        text, anchors, opening = _lower(plain) if self._options.lowercase else plain
+        before = self._length
+        self._pages.extend((self._titles[title], before, before + opening, len(anchors)))
+        titles, numbers = self._titles, self._anchors
+        for start, end, target in anchors:
+            numbers.extend((before + start, before + end, titles[target]))
+        self._texts += (text, "\n")
+        self._length += len(text) + 1
+
+
+def _columns(numbers: "array[int]", columns: int) -> Array:
+    return np.array(numbers, np.int64).reshape(-1, columns).T
+
+
+def _place(found: scanner.Scan, lines: Array, start: Array, end: Array, title: Array) -> dict[str, Array]:
+    """Give the tokens of links. A link covers every word that it touches, but ends with its paragraph."""
+    end = np.minimum(end, np.append(lines, 0)[np.searchsorted(lines, start)])
+    first = np.searchsorted(found.end, start, side="right")
+    length = np.where(end > start, np.searchsorted(found.start, end) - first, 0)
+    order = np.argsort(first, kind="stable")
+    return {
+        "anchor_start": first[order].astype(np.uint32),
+        "anchor_length": np.maximum(length, 0)[order].astype(np.uint32),
+        "anchor_title": title[order].astype(np.uint32),
+    }
+
+
+def _lower(plain: Plain) -> Plain:
+    """Lower the case of a text, which may change its length."""
+    if plain.text.isascii():
+        return plain._replace(text=lower(plain.text))
+    marks = sorted({0, plain.opening, *(mark for anchor in plain.anchors for mark in anchor[:2]), len(plain.text)})
+    texts = [lower(plain.text[start:end]) for start, end in itertools.pairwise(marks)]
+    places = dict(zip(marks, np.cumsum([0, *map(len, texts)]).tolist(), strict=True))
+    anchors = [Anchor(places[start], places[end], title) for start, end, title in plain.anchors]
+    return Plain("".join(texts), anchors, places[plain.opening])

@@ -1,0 +1,149 @@
+"""Merging parts into a corpus, in memory that is bounded by the dictionaries, not by the text."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebert.progress import Advance, silent
+from ebert.wikipedia.corpus import ENTITIES, REDIRECTS, WORDS
+from ebert.wikipedia.names import Numbering
+from ebert.wikipedia.parts import Part, Skipped
+from ebert.wikipedia.redirects import Redirects
+from ebert.wikipedia.writing import ArrayWriter, write_array
+
+Array = NDArray[Any]
+
+
+@dataclass
+class Merged:
+    """How much was merged."""
+
+    pages: int = 0
+    words: int = 0
+    vocabulary: int = 0
+    entities: int = 0
+    links: int = 0
+    redirects: int = 0
+    paragraphs: int = 0
+
+
+def merge(paths: list[Path], folder: Path, skipped: Skipped, advance: Advance = silent) -> Merged:
+    """Put parts together, in the order given: dictionaries first, then the text with their numbers in it."""
+    done = Merged()
+    words, titles = _Counted(), _Counted()
+    redirects = Redirects()
+    has_text = np.zeros(0, bool)  # of each title
+    for path in paths:
+        part = Part.load(path)
+        words.add(part.words, part.tokens)
+        numbers = titles.add(part.titles, part.anchor_title)
+        has_text = _longer(has_text, len(titles.numbering))
+        has_text[numbers[part.page_title]] = True
+        redirects.add(numbers[part.redirects])
+        skipped.add(part.info["skipped"])
+        done.pages += len(part.page_title)
+        done.words += len(part.tokens)
+        done.links += len(part.anchor_title)
+        done.paragraphs += len(part.paragraph_length)
+        advance(1)
+    word_number, done.vocabulary = _write_words(folder, words), len(words.numbering)
+    entity = _write_entities(folder, titles, has_text, redirects, skipped, done)
+    _write_text(paths, folder, (words.numbering, word_number), (titles.numbering, entity), done, advance)
+    return done
+
+
+class _Counted:
+    """Names that are numbered and counted."""
+
+    def __init__(self) -> None:
+        self.numbering, self.counts = Numbering(), np.zeros(0, np.int64)
+
+    def add(self, lines: Array, uses: Array) -> Array:
+        """Give the numbers of the names of a part, and count how often it uses them."""
+        numbers = self.numbering.add(lines)
+        self.counts = _longer(self.counts, len(self.numbering))
+        self.counts[numbers] += np.bincount(uses, minlength=len(numbers))
+        return numbers
+
+
+def _write_words(folder: Path, words: _Counted) -> Array:
+    """Write the dictionary of words; give the number in it of each word as the parts have them."""
+    names, counts = words.numbering.names, words.counts[: len(words.numbering)]
+    order = names.by_count(counts)
+    names.take(order).write(folder / WORDS)
+    write_array(folder, "word_counts", counts[order])
+    return _inverse(order, len(order))
+
+
+def _write_entities(
+    folder: Path, titles: _Counted, has_text: Array, redirects: Redirects, skipped: Skipped, done: Merged
+) -> Array:
+    """Write entities and redirects; give the entity of each title, -1 where there is none."""
+    names, links = titles.numbering.names, titles.counts[: len(titles.numbering)]
+    has_text = has_text[: len(names)]
+    target = redirects.follow(names, has_text, skipped)
+    counts = np.zeros(len(names), np.int64)
+    np.add.at(counts, target, links)
+    exists = has_text | (counts > 0)
+    kept = np.flatnonzero(exists)
+    order = kept[names.take(kept).by_count(counts[kept])]
+    names.take(order).write(folder / ENTITIES)
+    write_array(folder, "entity_counts", counts[order])
+    done.entities = len(order)
+    done.redirects = redirects.write(folder / REDIRECTS, names, target, exists, skipped)
+    return _inverse(order, len(names))[target]
+
+
+def _write_text(
+    paths: list[Path],
+    folder: Path,
+    words: tuple[Numbering, Array],
+    titles: tuple[Numbering, Array],
+    done: Merged,
+    advance: Advance,
+) -> None:
+    lengths = {
+        "tokens": done.words, "paragraphs": done.paragraphs + 1, "page_entity": done.pages,
+        "page_paragraphs": done.pages + 1, "page_opening": done.pages, "page_anchors": done.pages + 1,
+        "anchor_start": done.links, "anchor_length": done.links, "anchor_entity": done.links,
+    }  # fmt: skip
+    with ExitStack() as opened:
+        out = {name: opened.enter_context(ArrayWriter(folder, name, length)) for name, length in lengths.items()}
+        tokens = paragraphs = anchors = 0
+        for name in ("paragraphs", "page_paragraphs", "page_anchors"):
+            out[name].append(np.zeros(1, np.int64))
+        for path in paths:
+            part = Part.load(path)
+            word = words[1][words[0].add(part.words)]  # (words of the part)
+            entity = titles[1][titles[0].add(part.titles)]  # (titles of the part)
+            out["tokens"].append(word[part.tokens])
+            out["paragraphs"].append(tokens + np.cumsum(part.paragraph_length, dtype=np.int64))
+            out["page_entity"].append(entity[part.page_title])
+            out["page_paragraphs"].append(paragraphs + np.cumsum(part.page_paragraphs, dtype=np.int64))
+            out["page_opening"].append(part.page_opening)
+            out["page_anchors"].append(anchors + np.cumsum(part.page_anchors, dtype=np.int64))
+            out["anchor_start"].append(tokens + part.anchor_start.astype(np.int64))
+            out["anchor_length"].append(part.anchor_length)
+            out["anchor_entity"].append(entity[part.anchor_title])
+            tokens += len(part.tokens)
+            paragraphs += len(part.paragraph_length)
+            anchors += len(part.anchor_title)
+            advance(1)
+
+
+def _longer(array: Array, needed: int) -> Array:
+    """Give room for so many values; new ones are zero."""
+    if needed <= len(array):
+        return array
+    return np.concatenate([array, np.zeros(max(needed, len(array) * 3 // 2) - len(array), array.dtype)])
+
+
+def _inverse(order: Array, length: int) -> Array:
+    """Give the place of each number in an order, -1 for those that it does not have."""
+    inverse = np.full(length, -1, np.int32)
+    inverse[order] = np.arange(len(order), dtype=np.int32)
+    return inverse

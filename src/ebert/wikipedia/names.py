@@ -1,0 +1,212 @@
+"""Many names (words, titles, surfaces) as bytes in one array: numbering, sorting and writing them, compiled.
+
+A full Wikipedia has some ten million different words and as many titles. As Python strings in a dictionary they would
+take gigabytes and minutes; here they take the bytes they are written with, and about twelve more each.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebert.wikipedia.compiled import jit
+
+Array = NDArray[Any]
+
+LINE = ord("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names, each with a line end behind it."""
+
+    data: Array  # bytes, UTF-8
+    ends: Array  # (names) where each ends: the place of its line end
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, number: int) -> str:
+        start = self.ends[number - 1] + 1 if number else 0
+        return self.data[start : self.ends[number]].tobytes().decode("utf-8", "replace")
+
+    @classmethod
+    def of(cls, lines: bytes) -> "Names":
+        """Take lines apart."""
+        data = np.frombuffer(lines, np.uint8)
+        return cls(data, np.flatnonzero(data == LINE))
+
+    @property
+    def starts(self) -> Array:
+        """Where each name begins."""
+        starts = np.zeros(len(self.ends), np.int64)
+        starts[1:] = self.ends[:-1] + 1
+        return starts
+
+    def take(self, order: Array) -> "Names":
+        """Give some of the names, in the order given."""
+        starts, ends = self.starts[order], self.ends[order]
+        places = np.cumsum(ends - starts + 1) - 1
+        data = np.empty(int(places[-1]) + 1 if len(places) else 0, np.uint8)
+        _copy(self.data, starts, ends, data)
+        return Names(data, places)
+
+    def write(self, path: Path) -> None:
+        """Write the names, one a line."""
+        with path.open("wb") as file:
+            file.write(self.data.data)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def by_count(self, counts: Array) -> Array:
+        """Give the order of the names by falling count, then by name."""
+        starts, ends = self.starts, self.ends
+        order = np.argsort(-counts, kind="stable")
+        group = _groups(-counts[order])
+        tied = np.flatnonzero(_ties(group))  # places in the order that are not settled
+        offset = 0
+        while len(tied):
+            # Eight bytes at a time, of those names only that are equal so far.
+            names = order[tied]
+            key = np.zeros(len(names), np.uint64)
+            for place in range(offset, offset + 8):
+                inside = starts[names] + place < ends[names]
+                letter = self.data[np.where(inside, starts[names] + place, 0)]
+                key = key << np.uint64(8) | np.where(inside, letter, 0).astype(np.uint64)
+            within = np.lexsort((key, group[tied]))
+            order[tied], key = names[within], key[within]
+            finer = _groups(group[tied], key)
+            group[tied] = tied[0] + finer  # unequal to its neighbours is all that counts
+            tied = tied[_ties(finer)]
+            offset += 8
+        return order
+
+
+class Numbering:
+    """Numbers names in the order in which they first come."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._data, self._ends = np.empty(1 << 16, np.uint8), np.empty(1 << 12, np.int64)
+        self._table = np.full(1 << 13, -1, np.int32)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def names(self) -> Names:
+        """All names so far, in the order of their numbers."""
+        ends = self._ends[: self._count]
+        return Names(self._data[: ends[-1] + 1 if self._count else 0], ends)
+
+    def add(self, lines: Array) -> Array:
+        """Give the numbers of names, known or new; `lines` are bytes with a line end behind each name."""
+        out = np.empty(int(np.count_nonzero(lines == LINE)), np.int32)
+        self._make_room(len(lines), len(out))
+        self._count = _number(lines, self._data, self._ends, self._table, self._count, out)
+        return out
+
+    def _make_room(self, letters: int, names: int) -> None:
+        used = int(self._ends[self._count - 1]) + 1 if self._count else 0
+        self._data = _larger(self._data, used, used + letters)
+        self._ends = _larger(self._ends, self._count, self._count + names)
+        if 2 * (self._count + names) > len(self._table):
+            self._table = np.full(1 << (2 * (self._count + names)).bit_length(), -1, np.int32)
+            _fill(self._data, self._ends, self._table, self._count)
+
+
+def _larger(array: Array, used: int, needed: int) -> Array:
+    if needed <= len(array):
+        return array
+    grown = np.empty(max(needed, len(array) * 3 // 2), array.dtype)
+    grown[:used] = array[:used]
+    return grown
+
+
+def _groups(*columns: Array) -> Array:
+    """Number the runs of equal rows."""
+    new = np.zeros(len(columns[0]), bool)
+    for column in columns:
+        new[1:] |= column[1:] != column[:-1]
+    return np.cumsum(new)
+
+
+def _ties(group: Array) -> Array:
+    """Tell which rows are in a run with others."""
+    same = group[1:] == group[:-1]
+    tied = np.zeros(len(group), bool)
+    tied[1:] |= same
+    tied[:-1] |= same
+    return tied
+
+
+@jit
+def _copy(data: Array, starts: Array, ends: Array, out: Array) -> None:
+    used = 0
+    for name in range(len(starts)):
+        for place in range(starts[name], ends[name]):
+            out[used] = data[place]
+            used += 1
+        out[used] = LINE
+        used += 1
+
+
+@jit
+def _hash(data: Array, start: int, end: int) -> Any:
+    hashed = np.uint64(14695981039346656037)
+    for place in range(start, end):
+        hashed = (hashed ^ np.uint64(data[place])) * np.uint64(1099511628211)
+    return hashed ^ (hashed >> np.uint64(29))
+
+
+@jit
+def _find(data: Array, start: int, end: int, known: Array, ends: Array, table: Array) -> Any:
+    """Give the place in the table of a name, or the free one where it belongs."""
+    mask = np.uint64(len(table) - 1)
+    place = np.int64(_hash(data, start, end) & mask)
+    while table[place] >= 0:
+        name = table[place]
+        begin = ends[name - 1] + 1 if name > 0 else 0
+        if ends[name] - begin == end - start:
+            same = True
+            for offset in range(end - start):
+                if known[begin + offset] != data[start + offset]:
+                    same = False
+                    break
+            if same:
+                break
+        place = (place + 1) & np.int64(mask)
+    return place
+
+
+@jit
+def _number(lines: Array, known: Array, ends: Array, table: Array, count: int, out: Array) -> int:
+    start = found = 0
+    used = ends[count - 1] + 1 if count > 0 else 0
+    for end in range(len(lines)):
+        if lines[end] != LINE:
+            continue
+        place = _find(lines, start, end, known, ends, table)
+        if table[place] < 0:
+            table[place] = count
+            for offset in range(end - start + 1):
+                known[used + offset] = lines[start + offset]
+            used += end - start + 1
+            ends[count] = used - 1
+            count += 1
+        out[found] = table[place]
+        found += 1
+        start = end + 1
+    return count
+
+
+@jit
+def _fill(known: Array, ends: Array, table: Array, count: int) -> None:
+    """Put all names into a new table."""
+    for name in range(count):
+        start = ends[name - 1] + 1 if name > 0 else 0
+        table[_find(known, start, ends[name], known, ends, table)] = name

@@ -1,0 +1,95 @@
+"""The folder of parts beside a corpus that is being built: what a build that was stopped goes on with."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import filelock
+
+from ebert import __version__, files
+from ebert.errors import EbertError
+from ebert.wikipedia import dump
+from ebert.wikipedia.dump import Dump
+from ebert.wikipedia.making import Options
+
+MANIFEST, LOCK, MERGED = "build.json", "lock", "merged"
+FORMAT = 1  # of the parts
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """A folder of parts."""
+
+    path: Path
+
+    def part(self, dump: int, number: int, *, seam: bool = False) -> Path:
+        """Give the place of a part."""
+        return self.path / f"{dump:03d}-{'seam' if seam else 'part'}-{number:06d}.npz"
+
+    def parts(self) -> list[Path]:
+        """Give the places of the parts that are there."""
+        return sorted(self.path.glob("*.npz"))
+
+    def fresh_folder(self) -> Path:
+        """Give an empty folder for what is made of the parts."""
+        folder = self.path / MERGED
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return folder
+
+    def remove(self) -> None:
+        """Throw the parts away."""
+        shutil.rmtree(self.path)
+
+
+@contextmanager
+def workshop(out: Path, dumps: list[Dump], options: Options, *, overwrite: bool) -> Iterator[Workshop]:
+    """Open the folder of parts of a corpus, which is nobody else's until the block ends."""
+    path = out.absolute().with_name(f"{out.absolute().name}.parts")
+    if path.is_dir() and not (path / MANIFEST).is_file() and {file.name for file in path.iterdir()} - {LOCK}:
+        raise EbertError(f"{path} is needed for a while but holds something else; move it or choose another --out")
+    files.make_parent(path / MANIFEST)
+    lock = filelock.FileLock(path / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise EbertError(f"another process is building {out}; wait for it or choose another --out") from None
+    try:
+        _claim(path, _manifest(dumps, options), overwrite=overwrite)
+        yield Workshop(path)
+    finally:
+        lock.release()
+
+
+def _manifest(dumps: list[Dump], options: Options) -> dict[str, Any]:
+    """Describe a build: parts of another one are of no use to it."""
+    return {
+        "dumps": [{"name": file.path.name, "size": file.size, "changed": file.changed} for file in dumps],
+        "lowercase": options.lowercase,
+        "namespaces": sorted(options.namespaces),
+        "version": f"{__version__}, parts {FORMAT}, cut to {dump.PIECE} and {dump.RANGE} bytes",
+    }
+
+
+def _claim(path: Path, manifest: dict[str, Any], *, overwrite: bool) -> None:
+    """Make sure that the parts in a folder are of this build."""
+    if (path / MANIFEST).exists():
+        found = files.read_json(path / MANIFEST, "a folder of parts")
+        other = [key for key in manifest if found.get(key) != manifest[key]]
+        if not other:
+            for left in path.glob(".*"):  # half a part of a worker that was killed
+                left.unlink(missing_ok=True)
+            return
+        if not overwrite:
+            raise EbertError(
+                f"{path} has parts of a build that was stopped, with other {' and '.join(other)}; finish that build,"
+                " or begin anew with --overwrite"
+            )
+    shutil.rmtree(path / MERGED, ignore_errors=True)
+    for left in path.iterdir():
+        if left.name != LOCK:
+            left.unlink()
+    files.write_json(path / MANIFEST, manifest)

@@ -1,0 +1,128 @@
+"""Words, against the tokeniser that BERT comes with."""
+
+import itertools
+import string
+import sys
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import BertTokenizer
+
+from ebert.wikipedia.scanner import scan
+from ebert.wikipedia.tokens import lower, spans_of, words_of
+
+OLD = unicodedata.ucd_3_2_0
+
+TEXTS = [
+    "Jean Marais' film La Belle et la Bête (1946) won — at Cannes.",
+    "“Löwe & Söhne GmbH”, gegründet 1887 in Köln-Ehrenfeld; Umsatz: 3,5 Mio. €/Jahr",
+    "Достоевский, Фёдор Михайлович — русский писатель. Προμηθεύς ΔΕΣΜΩΤΗΣ, ΟΔΟΣ.",
+    "北京市（英語：Beijing）は中華人民共和国の首都である。한국어 위키백과는 ２００２年",
+    "ارتفاع ۱۲۳ متر؛ القاهرة‎، مصر. עברית: ירושלים",
+    "C++, C# and F♯; 36×24 mm; 25 °C; $100; a_b; x^2 + y^2 = z^2; it's; AT&T; e.g., U.S.A.",
+    "soft\u00adhyphen zero\u200bwidth non\u00a0breaking thin\u2009space line\u2028end tab\tend\r\nnext",
+    "\u0000null \ufffd\ufffd x \x85 y",
+    "naïve café ＡＢＣ ﬁne Å Ω ½ ² İstanbul ΣΑΣ ΌΛΟΣ ǅ ß ẞ \u0345 e\u0301 क्षि ไทย नमस्ते\u200d",
+]
+
+
+def bert_splits(text, lowercase=False):
+    """Split as BERT does, and leave the marks out."""
+    vocabulary = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
+    if lowercase not in bert_splits.made:
+        made = BertTokenizer(vocab=vocabulary, do_lower_case=lowercase).backend_tokenizer
+        bert_splits.made[lowercase] = made.normalizer, made.pre_tokenizer
+    normalizer, splitter = bert_splits.made[lowercase]
+    return [word for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text)) if not is_mark(word)]
+
+
+bert_splits.made = {}
+
+
+def is_mark(word):
+    return len(word) == 1 and (word in string.punctuation or unicodedata.category(word).startswith("P"))
+
+
+def settled(letter):
+    """Tell whether a character was in Unicode when BERT's tokeniser was made, and has not changed since."""
+    return OLD.category(letter) == unicodedata.category(letter) not in ("Cn", "Cs")
+
+
+# Letters of all kinds, with those that matter more often than chance would have it.
+letters = st.one_of(
+    st.sampled_from("aB1é \t\n.,-'$+_中\u200b\u00ad\u0301\u0000"),
+    st.characters(exclude_categories=["Cn", "Cs"]).filter(settled),
+)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_real_text_is_split_as_bert_splits_it(text, lowercase):
+    assert words_of(text, lowercase=lowercase) == bert_splits(text, lowercase)
+
+
+@settings(deadline=None)
+@given(st.text(letters, max_size=30), st.booleans())
+def test_any_text_is_split_as_bert_splits_it(text, lowercase):
+    assert words_of(text, lowercase=lowercase) == bert_splits(text, lowercase)
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_every_character_is_treated_as_bert_treats_it(lowercase):
+    everything = [chr(code) for code in range(sys.maxunicode + 1) if settled(chr(code))]
+    assert len(everything) > 90_000
+    # One line of all, each between letters, so that BERT is asked once.
+    asked = "\n".join(f"a{letter}b" for letter in everything)
+    assert words_of(asked, lowercase=lowercase) == bert_splits(asked, lowercase)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        (" .,;- ", []),
+        ("don't", ["don", "t"]),
+        ("Köln-Ehrenfeld", ["Köln", "Ehrenfeld"]),
+        ("36×24 €5 25°C", ["36×24", "€5", "25°C"]),  # symbols are no punctuation outside ASCII
+        ("a+b $5", ["a", "b", "5"]),  # and are in ASCII
+        ("中国ab漢", ["中", "国", "ab", "漢"]),
+        ("zero\u200bwidth", ["zerowidth"]),
+        ("\u200b \u200b", []),
+        ("\ud800x", ["x"]),
+    ],
+)
+def test_examples(text, words):
+    assert words_of(text) == words
+
+
+def test_lower_takes_accents_off():
+    assert lower("Bête ÅNGSTRÖM Σίσυφος ΟΔΟΣ") == "bete angstrom σισυφος οδοσ"
+    assert words_of("Bête", lowercase=True) == ["bete"]
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60))
+def test_spans_are_those_of_the_words(text):
+    spans = spans_of(text)
+    assert [words_of(text[start:end]) for start, end in spans] == [[word] for word in words_of(text)]
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
+
+
+@settings(deadline=None)
+@given(st.text(st.one_of(letters, st.characters()), max_size=200))
+def test_the_compiled_tokeniser_agrees(text):
+    found = scan(text)
+    lines = found.words.tobytes().decode().split("\n")[:-1]
+    assert len(set(lines)) == len(lines) == found.different
+    assert [lines[number] for number in found.tokens] == words_of(text)
+    assert list(zip(found.start.tolist(), found.end.tolist(), strict=True)) == spans_of(text)
+
+
+def test_the_compiled_tokeniser_with_many_words():
+    words = [f"w{number % 70_000}" for number in range(200_000)]
+    found = scan(" ".join(words))
+    assert found.different == 70_000
+    assert np.array_equal(found.tokens, np.arange(200_000) % 70_000)

@@ -7,7 +7,7 @@ EXTRAS ?= dev
 # uv's --resolution: `make test RESOLUTION=lowest-direct` tries the oldest supported dependencies.
 RESOLUTION ?= highest
 
-.PHONY: help setup demo test check docs bench clean
+.PHONY: help setup demo test check docs bench vectors clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -42,6 +42,9 @@ docs: ## build the documentation site into docs/_build (warnings are errors)
 bench: ## run all benchmarks with their small defaults
 	$(MAKE) setup EXTRAS=dev,bench
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+vectors: setup ## train the full sets of vectors into EBERT_HOME/vectors (hours; DUMPS='...'; run again to go on)
+	$(BIN)/python experiments/vectors.py $(DUMPS)
 
 clean: ## remove what the targets above made in this folder
 	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -17,15 +17,19 @@ _HOME = {
     "Passage": "ebert.text",
     "Vectors": "ebert.vectors",
     "get_bert": "ebert.bert",
+    "get_starter": "ebert.starter",
 }
 
-__all__ = ["Alignment", "AlignmentOptions", "EBert", "EbertError", "Mention", "Passage", "Vectors", "get_bert"]
+__all__ = [
+    "Alignment", "AlignmentOptions", "EBert", "EbertError", "Mention", "Passage", "Vectors", "get_bert", "get_starter",
+]  # fmt: skip
 
 if TYPE_CHECKING:
     from ebert.alignment import Alignment, AlignmentOptions
     from ebert.bert import get_bert
     from ebert.errors import EbertError
     from ebert.model import EBert
+    from ebert.starter import get_starter
     from ebert.text import Mention, Passage
     from ebert.vectors import Vectors
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -41,6 +42,15 @@ def torch_dtype(name: str | None) -> "torch.dtype | None":
     dtype = getattr(torch, name)
     assert isinstance(dtype, torch.dtype)
     return dtype
+
+
+def model_folder(name: str) -> str:
+    """Give the folder of a model; 'starter' is the one that comes with the package."""
+    if name != "starter" or Path(name).exists():
+        return name
+    from ebert.starter import get_starter
+
+    return str(get_starter())
 
 
 def print_json(value: Any) -> None:

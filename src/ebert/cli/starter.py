@@ -1,0 +1,27 @@
+"""``ebert starter``: the small model that comes with the package."""
+
+import click
+
+from ebert.cli.common import json_option, print_json
+
+
+@click.command("starter")
+@json_option
+def command(as_json: bool) -> None:
+    """Unpack the model that comes with ebert (bert-base-cased, 20,000 entities) and print its folder.
+
+    Wherever a model is asked for, the word 'starter' means this one.
+
+    \b
+    Example:
+      ebert starter
+      ebert fill --model starter "The native language of [[Jean Marais]] is [MASK]."
+    """
+    from ebert.model.folder import VECTORS
+    from ebert.starter import get_starter
+
+    folder = get_starter()
+    if as_json:
+        print_json({"model": str(folder), "vectors": str(folder / VECTORS)})
+    else:
+        click.echo(folder)

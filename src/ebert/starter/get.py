@@ -1,0 +1,31 @@
+"""The starter model: bert-base-cased with 20,000 entities, unpacked into EBERT_HOME when it is first asked for."""
+
+import shutil
+from pathlib import Path
+
+from ebert import files
+from ebert.bert.cache import home
+from ebert.errors import EbertError
+from ebert.model.folder import ALIGNMENT, INFO, VECTORS
+from ebert.starter import packing
+
+DATA = Path(__file__).parent / "data"
+
+
+def get_starter() -> Path:
+    """Give the folder of the starter model, for `EBert.from_pretrained`; its store is in the folder ``vectors`` there.
+
+    >>> model = EBert.from_pretrained(get_starter())                          # doctest: +SKIP
+
+    Entities that are added to it stay. A new version of ebert brings a new folder.
+    """
+    if not (DATA / INFO).is_file():
+        raise EbertError(f"the starter model is not in {DATA}; install ebert again")
+    out = home() / "starter" / files.sha256(DATA / INFO)[:12]
+    if (out / INFO).is_file():
+        return out
+    with files.replacing_folder(out, overwrite=True) as folder:
+        packing.unpack(DATA, folder / VECTORS)
+        for name in (ALIGNMENT, INFO):
+            shutil.copyfile(DATA / name, folder / name)
+    return out

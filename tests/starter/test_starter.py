@@ -1,0 +1,128 @@
+"""The model that ships: packing, unpacking, and that it is whole."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from ebert import EBert, Vectors, get_starter
+from ebert.errors import EbertError
+from ebert.starter import get, packing
+
+NAMES = {
+    "words": ["piano", "king", "the"], "word_counts": [5, 7, 900], "entities": ["Jean Marais", "Q-tip"],
+    "entity_counts": [12, 3], "redirects": [["Marais", 0]], "wikidata": [[0, 168359]],
+    "surfaces": [["Marais", 4, [[0, 3], [1, 1]]]], "licence": "CC BY-SA 4.0", "made": {"from": "a test"},
+}  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("EBERT_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def packed(tmp_path):
+    random = np.random.default_rng(3)
+    matrices = {
+        "words": random.normal(size=(3, 8)),
+        "outputs": random.normal(size=(3, 8)),
+        "entities": random.normal(size=(2, 8)),
+    }
+    matrices["words"][2] = 0
+    packing.pack(tmp_path / "packed", matrices, NAMES)
+    return tmp_path / "packed", matrices
+
+
+def test_what_is_packed_comes_out_again(packed, tmp_path):
+    folder, matrices = packed
+    packing.unpack(folder, tmp_path / "store")
+    with Vectors.open(tmp_path / "store") as vectors:
+        for part, found in (
+            ("words", vectors.word_matrix),
+            ("outputs", vectors.word_outputs),
+            ("entities", vectors.entity_matrix),
+        ):
+            step = np.abs(matrices[part]).max(axis=1, keepdims=True) / 127
+            off = np.abs(found - matrices[part])
+            assert (off <= 0.5 * step + 0.002).all()
+            assert off.max() > 0
+        assert vectors.find("Marais").qid == "Q168359"
+        assert vectors.find("Jean Marais").count == 12
+        assert vectors.word_count("the") == 900
+        assert [(c.entity.title, c.count) for c in vectors.candidates("Marais")] == [("Jean Marais", 3), ("Q-tip", 1)]
+        assert vectors.info.licence == "CC BY-SA 4.0"
+
+
+@pytest.mark.parametrize("name", [packing.MATRICES, packing.NAMES])
+@pytest.mark.parametrize("how", ["cut", "missing", "other"])
+def test_damaged_data(packed, tmp_path, name, how):
+    folder, _ = packed
+    path = folder / name
+    if how == "cut":
+        path.write_bytes(path.read_bytes()[:-20])
+    elif how == "other":
+        path.write_bytes(b"something else entirely")
+    else:
+        path.unlink()
+    with pytest.raises(EbertError, match="install ebert again"):
+        packing.unpack(folder, tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
+def test_it_is_unpacked_once(home, monkeypatch):
+    folder = get_starter()
+    assert folder.is_relative_to(home)
+
+    def again(*_):
+        raise AssertionError("unpacked a second time")
+
+    monkeypatch.setattr(packing, "unpack", again)
+    assert get_starter() == folder
+
+
+def test_what_was_added_to_it_stays(home):
+    with Vectors.open(get_starter() / "vectors") as vectors:
+        vectors.add("Zorblax Inc.", description="Zorblax Inc. is a Danish maker of ships and toys.")
+    with Vectors.open(get_starter() / "vectors") as vectors:
+        assert "Zorblax Inc." in vectors
+
+
+def test_interrupted_unpacking_leaves_nothing(home, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "copyfile", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            get_starter()
+    assert list((home / "starter").iterdir()) == []
+    assert (get_starter() / "ebert.json").is_file()
+
+
+def test_a_package_without_its_data(home, monkeypatch, tmp_path):
+    monkeypatch.setattr(get, "DATA", tmp_path)
+    with pytest.raises(EbertError, match="install ebert again"):
+        get_starter()
+
+
+def test_what_ships(home):
+    size = sum(path.stat().st_size for path in get.DATA.iterdir())
+    assert size < 25 * 2**20
+    assert "CC BY-SA" in (get.DATA / "LICENCE.md").read_text(encoding="utf-8")
+    with Vectors.open(get_starter() / "vectors") as vectors:
+        assert vectors.info.entities == 20_000
+        assert vectors.info.words > 15_000
+        assert vectors.word_outputs is not None
+        assert "CC BY-SA" in vectors.info.licence
+        assert vectors.candidates("Paris")[0].entity.title == "Paris"
+        assert {n.name for n in vectors.nearest("France", top=15)} & {"Germany", "Italy", "Spain", "Belgium"}
+
+
+@pytest.mark.real
+def test_it_answers_by_fact(home):
+    model = EBert.from_pretrained(get_starter())
+    assert model.fill("The native language of [[Jean Marais]] is [MASK] .", mode="concat", top=1).best == "French"
+    assert json.loads((get.DATA / "ebert.json").read_text())["encoder"]["name"] == "bert-base-cased"

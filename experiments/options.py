@@ -8,14 +8,13 @@ the paper's W, on questions that all rows cover.
 """
 
 import argparse
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "benchmarks"))
-from train import cut
+from train import cut  # noqa: E402
 
 DATA = HERE.parents[1] / "shared" / "data"
 DUMPS = ("enwiki-linked-24k.xml.bz2", "enwiki-plain.xml.bz2")

@@ -33,8 +33,10 @@ def test_every_command_has_help_with_an_example_and_json(ebert, path, command):
 
 def test_the_commands_of_the_specification_are_there():
     assert {value.values[0] for value in commands()} == {
-        ("bert", "get"), ("corpus", "build"), ("corpus", "info"), ("corpus", "wikidata"), ("vectors", "import"), ("vectors", "info"), ("vectors", "find"), ("vectors", "nearest"),
-        ("vectors", "add"), ("vectors", "export"), ("align",), ("fill",), ("export",), ("doctor",),
+        ("bert", "get"), ("corpus", "build"), ("corpus", "info"), ("corpus", "wikidata"),
+        ("vectors", "import"), ("vectors", "info"), ("vectors", "find"), ("vectors", "nearest"), ("vectors", "add"),
+        ("vectors", "add-many"), ("vectors", "export"), ("vectors", "train"),
+        ("align",), ("fill",), ("export",), ("starter",), ("doctor",),
     }  # fmt: skip
 
 

@@ -24,7 +24,7 @@ STEPS = 127  # of a byte, on each side of zero
 
 def pack(folder: Path, matrices: dict[str, NDArray[Any]], names: dict[str, Any]) -> None:
     """Write the matrices in PARTS and the names: see `unpack` for what those are."""
-    tensors = {}
+    tensors: dict[str, NDArray[Any]] = {}
     for part in PARTS:
         tensors[part], tensors[f"{part}.scales"] = quantise(matrices[part])
     folder.mkdir(parents=True, exist_ok=True)

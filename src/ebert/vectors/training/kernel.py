@@ -129,7 +129,7 @@ def train_words(
                     ids[count] = word
                     count += 1
             for i in range(begin, count):
-                reach = np.int64((_random(state) >> np.uint64(33)) % np.uint64(window)) + 1
+                reach: Any = np.int64((_random(state) >> np.uint64(33)) % np.uint64(window)) + 1
                 lows[i], highs[i] = max(begin, i - reach), min(count, i + reach + 1)
             if token == stop:
                 paragraph += 1

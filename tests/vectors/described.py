@@ -11,7 +11,7 @@ TOPICS = {
 }
 WORDS = [word for words in TOPICS.values() for word in words]
 COUNTS = [1000 - 10 * row for row in range(10)] + [60_000, 50_000, 40_000, 30_000]
-DIMENSION = 12
+DIMENSION = 24
 
 
 def outputs():

@@ -54,7 +54,7 @@ class Describer:
             shown = description if len(description) <= 60 else description[:57] + "..."
             return EbertError(f"the store knows no word of the description {shown!r}; describe it in other words")
         weights = np.array([count * kept for (_, kept), count in found])
-        weights *= min(1.0, self._options["opening_words"] / weights.sum())  # as much as a long opening at most
+        weights *= min(1.0, self._options["opening_words"] / counts.total())  # no more than an opening has
         outputs = np.asarray(self._outputs[[row for (row, _), _ in found]], np.float32)
         return Bag(outputs, weights.astype(np.float32))
 

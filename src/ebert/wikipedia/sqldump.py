@@ -73,7 +73,8 @@ def _values(row: re.Pattern[bytes], columns: list[str], line: bytes, position: i
         if line[position] == ord(";"):
             return True
         if match := row.match(line, position):
-            yield Row(match.group(*columns), match[0][:SHOWN])
+            *values, source = match.group(*columns, 0)
+            yield Row(tuple(values), source[:SHOWN])
             position = match.end()
         else:
             following = line.find(b"),(", position)

@@ -61,10 +61,15 @@ def from_sql(corpus: Corpus, page: Path, props: Path, *, advance: Advance = sile
 def from_tsv(corpus: Corpus, path: Path, *, advance: Advance = silent) -> Ids:
     """Read ids from lines of title TAB id or id TAB title; a first line that has no id is a header."""
     ids, entities = Ids(), set(corpus.entities)
+    id_first = False
     try:
-        for number, raw in enumerate(_existing(path, advance)):
+        for number, raw in enumerate(lines(_existing(path), advance)):
             line = raw.decode("utf-8", "replace").strip("\r\ufeff")
-            title, item = _pair(line)
+            columns = [*line.split("\t"), ""][:2]
+            found = [titles.wikidata_id(column) for column in columns]
+            if None in found:  # else the title looks like an id too, and its place is that in the lines before
+                id_first = found[0] is not None
+            title, item = titles.clean(columns[id_first]), found[not id_first]
             if item is None or not title:
                 if number and line.strip():
                     ids.note(line)
@@ -97,24 +102,14 @@ def _pages(corpus: Corpus, path: Path, ids: Ids, advance: Advance) -> dict[int, 
 
 def _rows(path: Path, table: str, columns: list[str], ids: Ids, advance: Advance) -> Iterator[tuple[bytes, ...]]:
     """Give the columns of a table in the order given, and count bad rows."""
-    if not path.is_file():
-        raise EbertError(f"there is no file {path}")
-    for row in sqldump.rows(path, table, columns, advance):
+    for row in sqldump.rows(_existing(path), table, columns, advance):
         if row.values:
             yield row.values
         else:
             ids.note(row.source.decode("utf-8", "replace"))
 
 
-def _pair(line: str) -> tuple[str, int | None]:
-    """Give title and id of a line; a title may look like an id, as that of Q1 (disambiguation) once did."""
-    left, _, right = line.partition("\t")
-    if item := titles.wikidata_id(right):
-        return titles.clean(left), item
-    return titles.clean(right), titles.wikidata_id(left)
-
-
-def _existing(path: Path, advance: Advance) -> Iterator[bytes]:
+def _existing(path: Path) -> Path:
     if not path.is_file():
         raise EbertError(f"there is no file {path}")
-    return lines(path, advance)
+    return path

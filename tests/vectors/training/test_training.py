@@ -1,6 +1,7 @@
 """Training as a whole: what is learned, what has vectors, what is written, reproducible and resumable."""
 
 import _thread
+import errno
 import json
 import os
 import signal
@@ -244,6 +245,38 @@ def test_an_error_in_a_thread_is_not_lost(world, tmp_path, monkeypatch):
     assert not (tmp_path / "store").exists()
 
 
+def test_a_full_disk_at_the_end_does_not_cost_the_training(world, tmp_path, monkeypatch):
+    chosen = preset("default", **{**SMALL, "epochs": 2})
+    train(world, tmp_path / "whole", chosen)
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(run, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            train(world, tmp_path / "store", chosen)
+    report = train(world, tmp_path / "store", chosen, resume=True)
+    assert report["words"] == 0  # nothing was trained again
+    with Vectors.open(tmp_path / "whole") as one, Vectors.open(tmp_path / "store") as other:
+        assert same(one, other)
+
+
+def test_how_much_is_left(world, monkeypatch):
+    monkeypatch.setattr(task, "JOB", 500)
+    chosen = preset("default", **{**SMALL, "epochs": 2, "finish": 1})
+    work = task.make_task(world, chosen)
+    training = trainer.Trainer(work, chosen, trainer.initial(work, chosen))
+    assert training.words_left() == 3 * len(world.tokens)
+    left = []
+    while training.state.done < training.total:
+        training.state.done += 1
+        left.append(training.words_left())
+    assert left == sorted(left, reverse=True)
+    assert left[-1] == 0
+    assert left[training.jobs - 1] == 2 * len(world.tokens)
+
+
 def test_numbers_that_run_away_are_noticed(world, tmp_path):
     with pytest.raises(EbertError, match="--rate"):
         train(world, tmp_path / "store", preset("default", **{**SMALL, "rate": 1e30}))
@@ -258,7 +291,7 @@ def test_repeats_train_entities_more_often(world):
         trainer.Trainer(work, chosen, state).run()
         return float(np.linalg.norm(state.entities_in, axis=1).mean())
 
-    assert moved(repeats=8) > 1.5 * moved(repeats=1)
+    assert moved(repeats=8) > 1.2 * moved(repeats=1)
 
 
 def test_the_finish_moves_entities_alone(world):

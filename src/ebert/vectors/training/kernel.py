@@ -21,8 +21,8 @@ ROWS = 16  # inputs of a block
 BUFFER = 4096  # words that are cut into blocks at a time
 SLICE = 8  # positives of an entity that are trained at a time: more at once would be one large, unsteady step
 
-_jit = numba.njit(nogil=True, fastmath=True, cache=True, boundscheck=False)
-_inline = numba.njit(nogil=True, fastmath=True, inline="always")
+_jit = numba.njit(nogil=True, fastmath=True, cache=True, boundscheck=False, error_model="numpy")
+_inline = numba.njit(nogil=True, fastmath=True, inline="always", error_model="numpy")
 
 F0, F1 = np.float32(0), np.float32(1)
 

@@ -50,9 +50,8 @@ def train(
     trained = trainer.Trainer(work, chosen, state, threads=threads)
     with (
         _saved(folder, run, state, KeyboardInterrupt),
-        progress("train", total=_words(trained, corpus), unit="words") as advance,
+        progress("train", total=trained.words_left(), unit="words") as advance,
     ):
-        advance(trained.words_done())
         speed = trained.run(advance=advance, save=lambda now: checkpoint.save(folder, run, now), every=every)
     trainer.check(state)
     made = {
@@ -111,10 +110,6 @@ def _surfaces(work: task.Task) -> Iterator[tuple[str, int, list[tuple[int, int]]
         mentions = [(rows_of[m], counts[m]) for m in range(offsets[number], offsets[number + 1]) if rows_of[m] >= 0]
         if mentions:
             yield surface, occurrences[number], mentions
-
-
-def _words(trained: trainer.Trainer, corpus: Corpus) -> int:
-    return len(corpus.tokens) * (trained.options.epochs + trained.options.finish)
 
 
 @contextmanager

@@ -87,7 +87,6 @@ class Trainer:
         self._lock = threading.Lock()
         starts = np.asarray(self.task.corpus.paragraphs)[np.asarray(self.task.corpus.page_paragraphs)]
         self._sizes = np.diff(starts[self.task.jobs])  # words of each job
-        self._total = int(self._sizes.sum()) or 1
         self.jobs = len(self._sizes)
         self.total = self.jobs * (self.options.epochs + self.options.finish)
 
@@ -106,10 +105,11 @@ class Trainer:
                     save(self.state)
         return speed
 
-    def words_done(self) -> int:
-        """Give how many words of all epochs are behind."""
-        epochs, jobs = divmod(min(self.state.done, self.options.epochs * self.jobs), self.jobs)
-        return epochs * self._total + (int(self._sizes[self._order(epochs)[:jobs]].sum()) if jobs else 0)
+    def words_left(self) -> int:
+        """Give how many words of all epochs, and of the finish, are still to come."""
+        epochs, jobs = divmod(self.state.done, self.jobs)
+        begun = int(self._sizes[self._order(epochs)[:jobs]].sum()) if jobs else 0
+        return (self.options.epochs + self.options.finish - epochs) * int(self._sizes.sum()) - begun
 
     def _until(self, deadline: float, advance: Advance, speed: Speed) -> None:
         """Run jobs until it is time, the phase ends, or somebody asks to stop."""

@@ -183,7 +183,7 @@ def test_templates(source, expected):
     {{nowrap | a }}b => a b
     {{convert|5|km|mi|abbr=on}} => 5 km
     {{convert|5|to|10|km|mi}} => 5 to 10 km
-    {{convert|5|ft|3|in|m}} => 5 ft 3 in
+    {{convert|5|ft|3|in|m}} {{convert|5|×|6|m}} => 5 ft 3 in 5 × 6 m
     {{convert|5|km|3}} {{convert|5}} {{convert}} => 5 km 5
     {{circa|1500}} {{circa|1500|1510}} {{circa}} x => c. 1500 c. 1500 – 1510 c. x
     {{frac|1|2}} {{frac|3|1|2}} {{frac|4}} {{frac}} x => 1/2 3 1/2 1/4 x

@@ -13,7 +13,7 @@ PRESETS = ("default", "paper")
 # Name, default and meaning of every field of TrainingOptions, which is not imported here because help comes at once.
 OPTIONS: tuple[tuple[str, int | float | bool, str], ...] = (
     ("dim", 300, "Length of the vectors."),
-    ("epochs", 5, "Passes over the text."),
+    ("epochs", 6, "Passes over the text."),
     ("window", 5, "Words to each side that a word predicts."),
     ("anchor_window", 5, "Words to each side of an anchor that its entity predicts."),
     ("negative", 5, "Negatives for each positive."),

@@ -67,7 +67,7 @@ def _last(values: list[str]) -> str:
     return values[-1] if values else ""
 
 
-_RANGES = frozenset(("to", "-", "–", "and", "or", "by", "x", "×", "+/-", "±", "to(-)", "and(-)", "x"))
+_RANGES = frozenset(("to", "-", "–", "and", "or", "by", "x", "×", "+/-", "±", "to(-)", "and(-)"))
 _MONTH_NAMES = "January February March April May June July August September October November December"
 _MONTHS = {str(number): name for number, name in enumerate(_MONTH_NAMES.split(), start=1)}
 _ALL = range(1, 1 << 30)

@@ -13,7 +13,7 @@ class TrainingOptions:
 
     dim: int = 300
     """Length of the vectors."""
-    epochs: int = 5
+    epochs: int = 6
     """Passes over the text."""
     window: int = 5
     """Words to each side that a word predicts; a random part of them each time."""

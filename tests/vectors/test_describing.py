@@ -39,7 +39,7 @@ def test_the_vector_is_the_solution_for_its_words_as_subsampling_weighs_them(sto
     rows = [WORDS.index(word) for word in ("city", "of", "song", "is")]
     weights = np.array([2, 1, 1, 1]) * [kept(COUNTS[row]) for row in rows]
     shares = np.array(COUNTS) ** 0.75
-    objective = Objective(outputs().astype("f"), (shares / shares.sum()).astype("f"), 5, 20 * (0.025 + 0.0001) / 2)
+    objective = Objective(outputs().astype("f"), (shares / shares.sum()).astype("f"), 5, 24 * (0.025 + 0.0001) / 2)
     expected = solve(objective, [Bag(outputs()[rows].astype("f"), weights.astype("f"))])[0]
     np.testing.assert_allclose(store.entity("X"), expected, rtol=0.02, atol=0.005)
 
@@ -50,10 +50,10 @@ def test_the_options_that_the_store_was_trained_with_count(store):
         return describer.vector("a city of the harbour")
 
     usual = made()
-    np.testing.assert_array_equal(usual, made(negative=5, sample=1e-4, word_power=0.75, epochs=5, repeats=4))
+    np.testing.assert_array_equal(usual, made(negative=5, sample=1e-4, word_power=0.75, epochs=6, repeats=4))
     for other in ({"negative": 1}, {"sample": 0}, {"word_power": 0}, {"epochs": 1}, {"rate": 0.1}, {"finish": 9}):
         assert not np.allclose(usual, made(**other), rtol=0.01)
-    np.testing.assert_allclose(made(epochs=4, repeats=5), usual)
+    np.testing.assert_allclose(made(epochs=4, repeats=6), usual)
     assert np.linalg.norm(made(epochs=1)) < np.linalg.norm(usual) < np.linalg.norm(made(epochs=20))
 
 
@@ -126,9 +126,11 @@ def test_a_store_without_outputs_says_how_to_get_them(tmp_path):
         with pytest.raises(EbertError, match=r"has no output vectors.*ebert vectors train.*--vector"):
             store.add("X", description="Danish harbour")
         store.add("X", np.ones(DIMENSION))
-    with make_store(tmp_path / "zero", word_outputs=np.zeros((len(WORDS), DIMENSION))) as store:
-        with pytest.raises(EbertError, match="all zero"):
-            store.add("X", description="Danish harbour")
+    with (
+        make_store(tmp_path / "zero", word_outputs=np.zeros((len(WORDS), DIMENSION))) as store,
+        pytest.raises(EbertError, match="all zero"),
+    ):
+        store.add("X", description="Danish harbour")
 
 
 def test_a_vector_or_a_description_but_not_both_nor_neither(store):
@@ -140,7 +142,7 @@ def test_a_vector_or_a_description_but_not_both_nor_neither(store):
 def test_an_entity_is_described_anew_only_on_request(store):
     store.add("Aarhus", description="a song", replace=True)
     assert store.nearest("Q25319", top=1)[0].name in ("Abbey Road", "Revolver (album)")
-    with pytest.raises(EbertError, match="was added before|has a vector already"):
+    with pytest.raises(EbertError, match="has a vector already"):
         store.add("Aarhus", description="a city")
 
 

@@ -61,7 +61,10 @@ def test_outputs_that_do_not_fit(tmp_path, options, message):
 
 
 def test_a_writer_that_gets_too_few(tmp_path):
-    with pytest.raises(EbertError, match="2 output vectors for 3 words"), writing(tmp_path / "s", dimension=1) as writer:
+    with (
+        pytest.raises(EbertError, match="2 output vectors for 3 words"),
+        writing(tmp_path / "s", dimension=1) as writer,
+    ):
         writer.add("words", ["a", "b"], np.ones((2, 1)), outputs=np.ones((2, 1)))
         writer.add("words", ["c"], np.ones((1, 1)))
         writer.finish(licence="CC0", made={})

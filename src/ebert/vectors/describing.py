@@ -17,7 +17,7 @@ DRAWN = 2048  # places in the distribution of negatives that are looked at; freq
 REMEMBERED = 1 << 17  # words that are looked up once
 # As `ebert vectors train` has them: for stores that do not tell how they were trained.
 OPTIONS: dict[str, float] = {
-    "negative": 5, "sample": 1e-4, "word_power": 0.75, "rate": 0.025, "min_rate": 0.0001, "epochs": 5, "repeats": 4,
+    "negative": 5, "sample": 1e-4, "word_power": 0.75, "rate": 0.025, "min_rate": 0.0001, "epochs": 6, "repeats": 4,
     "finish": 0, "opening_words": 200,
 }  # fmt: skip
 

@@ -1,9 +1,11 @@
 """Merging parts into a corpus, in memory that is bounded by the dictionaries, not by the text."""
 
+import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,23 +39,44 @@ def merge(paths: list[Path], folder: Path, skipped: Skipped, advance: Advance = 
     words, titles = _Counted(), _Counted()
     redirects = Redirects()
     has_text = np.zeros(0, bool)  # of each title
-    for path in paths:
-        part = Part.load(path)
-        words.add(part.words, part.tokens)
-        numbers = titles.add(part.titles, part.anchor_title)
-        has_text = _longer(has_text, len(titles.numbering))
-        has_text[numbers[part.page_title]] = True
-        redirects.add(numbers[part.redirects])
-        skipped.add(part.info["skipped"])
-        done.pages += len(part.page_title)
-        done.words += len(part.tokens)
-        done.links += len(part.anchor_title)
-        done.paragraphs += len(part.paragraph_length)
-        advance(1)
-    word_number, done.vocabulary = _write_words(folder, words), len(words.numbering)
-    entity = _write_entities(folder, titles, has_text, redirects, skipped, done)
-    _write_text(paths, folder, (words.numbering, word_number), (titles.numbering, entity), done, advance)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        numbers = _Numbers(file)
+        for path in paths:
+            part = Part.load(path)
+            numbers.put(words.add(part.words, part.tokens))
+            title = titles.add(part.titles, part.anchor_title)
+            numbers.put(title)
+            has_text = _longer(has_text, len(titles.numbering))
+            has_text[title[part.page_title]] = True
+            redirects.add(title[part.redirects])
+            skipped.add(part.info["skipped"])
+            done.pages += len(part.page_title)
+            done.words += len(part.tokens)
+            done.links += len(part.anchor_title)
+            done.paragraphs += len(part.paragraph_length)
+            advance(1)
+        word, done.vocabulary = _write_words(folder, words), len(words.numbering)
+        entity = _write_entities(folder, titles, has_text, redirects, skipped, done)
+        _write_text(paths, folder, numbers, word, entity, done, advance)
     return done
+
+
+class _Numbers:
+    """The numbers of the names of each part, on disk until the text is written: all of them are too many for memory."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._counts: list[int] = []
+
+    def put(self, numbers: Array) -> None:
+        self._file.write(numbers.data)
+        self._counts.append(len(numbers))
+
+    def __iter__(self) -> Iterator[Array]:
+        """Give them back in the order in which they came."""
+        self._file.seek(0)
+        for count in self._counts:
+            yield np.frombuffer(self._file.read(4 * count), np.int32)
 
 
 class _Counted:
@@ -101,11 +124,13 @@ def _write_entities(
 def _write_text(
     paths: list[Path],
     folder: Path,
-    words: tuple[Numbering, Array],
-    titles: tuple[Numbering, Array],
+    numbers: "_Numbers",
+    word_of: Array,
+    entity_of: Array,
     done: Merged,
     advance: Advance,
 ) -> None:
+    """Write text and links; `word_of` and `entity_of` have what becomes of the words and titles of the parts."""
     lengths = {
         "tokens": done.words, "paragraphs": done.paragraphs + 1, "page_entity": done.pages,
         "page_paragraphs": done.pages + 1, "page_opening": done.pages, "page_anchors": done.pages + 1,
@@ -116,10 +141,11 @@ def _write_text(
         tokens = paragraphs = anchors = 0
         for name in ("paragraphs", "page_paragraphs", "page_anchors"):
             out[name].append(np.zeros(1, np.int64))
+        remembered = iter(numbers)
         for path in paths:
             part = Part.load(path)
-            word = words[1][words[0].add(part.words)]  # (words of the part)
-            entity = titles[1][titles[0].add(part.titles)]  # (titles of the part)
+            word = word_of[next(remembered)]  # (words of the part)
+            entity = entity_of[next(remembered)]  # (titles of the part)
             out["tokens"].append(word[part.tokens])
             out["paragraphs"].append(tokens + np.cumsum(part.paragraph_length, dtype=np.int64))
             out["page_entity"].append(entity[part.page_title])

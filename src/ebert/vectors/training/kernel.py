@@ -9,7 +9,8 @@ the weight ``b * negative / shared``.
 Threads update the same matrices without locks (Niu et al. 2011): two that meet in a row lose a little of one update.
 
 Written by hand because no library trains words and entities in one space; compiled by Numba because it is the one
-compiler that users need not install a toolchain for.
+compiler that users need not install a toolchain for. All of it is in one file, long as it is, because Numba's cache of
+compiled code notices changes in the file of a function, not in others that it calls.
 """
 
 from typing import Any
@@ -170,6 +171,20 @@ def train_words(
 
 
 @_jit
+def _space(dimension: int, shared: int) -> Any:
+    """Give room to work in for a block: inputs, what is added to them, outputs, the same, scores, slopes, negatives."""
+    return (
+        np.zeros((ROWS, dimension), np.float32),
+        np.empty((ROWS, dimension), np.float32),
+        np.empty((shared, dimension), np.float32),
+        np.empty((shared, dimension), np.float32),
+        np.empty((ROWS, shared), np.float32),
+        np.empty((ROWS, shared), np.float32),
+        np.empty(shared, np.int64),
+    )
+
+
+@_jit
 def _train_rows(
     entities: Any,  # (rows,) one row of `inputs` for each example
     bounds: Any,  # (rows + 1,) offsets into `words`
@@ -182,16 +197,11 @@ def _train_rows(
     negative: int,
     rate: Any,
     learn: bool,  # whether outputs change
-    drawn: Any,
-    v: Any,
-    dv: Any,
-    o: Any,
-    do: Any,
-    scores: Any,
-    slopes: Any,
+    space: Any,
     state: Any,
 ) -> int:
-    """Let up to `ROWS` entities predict the words given for each. `v`..`slopes` are space to work in."""
+    """Let up to `ROWS` entities predict the words given for each."""
+    v, dv, o, do, scores, slopes, drawn = space
     dimension, shared = inputs.shape[1], len(drawn)
     slopes[:] = F0
     for i in range(count):
@@ -248,11 +258,8 @@ def train_anchors(
     state: Any,
 ) -> int:
     """Let the entity of each anchor predict the words on both sides of it."""
-    dimension = inputs.shape[1]
-    v, dv = np.zeros((ROWS, dimension), np.float32), np.empty((ROWS, dimension), np.float32)
-    o, do = np.empty((shared, dimension), np.float32), np.empty((shared, dimension), np.float32)
-    scores, slopes = np.empty((ROWS, shared), np.float32), np.empty((ROWS, shared), np.float32)
-    drawn, words = np.empty(shared, np.int64), np.empty(ROWS * 2 * window, np.int64)
+    space = _space(inputs.shape[1], shared)
+    words = np.empty(ROWS * 2 * window, np.int64)
     entities, bounds = np.empty(ROWS, np.int64), np.zeros(ROWS + 1, np.int64)
     flops, count, total = 0, 0, len(starts)
     for paragraph in range(first, last):
@@ -275,15 +282,13 @@ def train_anchors(
             count += 1
             if count == ROWS:
                 flops += _train_rows(
-                    entities, bounds, words, count, prob, alias, inputs, outputs, negative, rate, learn,
-                    drawn, v, dv, o, do, scores, slopes, state,
-                )  # fmt: skip
+                    entities, bounds, words, count, prob, alias, inputs, outputs, negative, rate, learn, space, state
+                )
                 count = 0
     if count:
         flops += _train_rows(
-            entities, bounds, words, count, prob, alias, inputs, outputs, negative, rate, learn,
-            drawn, v, dv, o, do, scores, slopes, state,
-        )  # fmt: skip
+            entities, bounds, words, count, prob, alias, inputs, outputs, negative, rate, learn, space, state
+        )
     return flops
 
 
@@ -307,11 +312,8 @@ def train_openings(
     state: Any,
 ) -> int:
     """Let the entity of each page predict the words of its opening, a slice of each of `ROWS` pages at a time."""
-    dimension = inputs.shape[1]
-    v, dv = np.zeros((ROWS, dimension), np.float32), np.empty((ROWS, dimension), np.float32)
-    o, do = np.empty((shared, dimension), np.float32), np.empty((shared, dimension), np.float32)
-    scores, slopes = np.empty((ROWS, shared), np.float32), np.empty((ROWS, shared), np.float32)
-    drawn, words = np.empty(shared, np.int64), np.empty(ROWS * SLICE, np.int64)
+    space = _space(inputs.shape[1], shared)
+    words = np.empty(ROWS * SLICE, np.int64)
     entities, bounds = np.empty(ROWS, np.int64), np.zeros(ROWS + 1, np.int64)
     chosen, at = np.empty(ROWS, np.int64), np.empty(ROWS, np.int64)
     flops, page = 0, first
@@ -339,9 +341,8 @@ def train_openings(
                 more = more or at[g] < end
             if count:
                 flops += _train_rows(
-                    entities, bounds, words, count, prob, alias, inputs, outputs, negative, rate, learn,
-                    drawn, v, dv, o, do, scores, slopes, state,
-                )  # fmt: skip
+                    entities, bounds, words, count, prob, alias, inputs, outputs, negative, rate, learn, space, state
+                )
     return flops
 
 

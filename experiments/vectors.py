@@ -2,8 +2,8 @@
 
     python experiments/vectors.py [DUMP...]
 
-`best` has the defaults, which the documentation explains. `paper` is the paper's way: dimension 768, the three objectives
-of Section 2.3, entities with at least 5 links; the paper's unaligned baselines need that dimension.
+`best` has the defaults, which the documentation explains. `paper` is the paper's way: dimension 768, three objectives
+(Section 2.3), entities with at least 5 links; the paper's unaligned baselines need that dimension.
 """
 
 import subprocess

@@ -1,11 +1,17 @@
 """What tests share: the real BERT, loaded once, and a small corpus."""
 
+import signal
+
 import corpora
 import pytest
 
 from ebert import EBert
 from ebert.model.encoder import Encoder
 from ebert.wikipedia.corpus import Corpus
+
+# Whoever runs the tests in the background has SIGINT ignored, which children inherit: here Ctrl-C counts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 STEPS, INNER = 4, 4  # within 10 % of the path's end, and less than 2 degrees off, on trained stores
-CELLS = 1 << 23  # numbers in a batch of words at most: 32 MB
+CELLS = 1 << 22  # numbers that a batch works on at a time: 16 MB
 
 Floats = NDArray[np.float32]
 
@@ -63,32 +63,39 @@ def solve(objective: Objective, bags: Sequence[Bag]) -> Floats:
 
 def _follow(objective: Objective, outputs: Floats, weights: Floats) -> Floats:
     """Follow the gradient from zero; `outputs` is (bags, words, dimension), `weights` (bags, words)."""
-    negatives, total = objective.negatives, weights.sum(axis=1, keepdims=True)
-    shares = objective.negative * total * objective.shares  # (bags, negatives)
+    negatives = objective.negatives
+    pushing = objective.shares[:, None] * negatives
+    total = np.float32(objective.negative) * weights.sum(axis=1, keepdims=True)  # of negatives for each bag
     step = np.float32(objective.time / STEPS)
     vectors = np.zeros((len(outputs), negatives.shape[1]), np.float32)
-    wanted, unwanted = np.zeros_like(weights), np.zeros_like(shares)  # scores v·u of words and of negatives
+    wanted = np.zeros_like(weights)  # scores v·u of words
+    unwanted = np.zeros((len(outputs), len(negatives)), np.float32)  # and of negatives
     for _ in range(STEPS):
         before, slope, direction, steepness = vectors, vectors, vectors, np.zeros_like(total)
         for inner in range(INNER):
             likely, unlikely = _sigmoid(wanted), _sigmoid(unwanted)
-            last, slope = slope, _combine(weights * (1 - likely), outputs) - (shares * unlikely) @ negatives
+            last, slope = slope, _combine(weights * (1 - likely), outputs) - total * (unlikely @ pushing)
             slope -= (vectors - before) / step
             # Polak and Ribière's rule, which forgets the last direction when it was of no use
             turn = np.maximum(_dot(slope - last, slope) / np.maximum(steepness, 1e-30), 0) if inner else 0
             direction, steepness = slope + turn * direction, _dot(slope, slope)
             ahead, ahead_negatives = _scores(outputs, direction), direction @ negatives.T
             bend = _dot(weights * likely * (1 - likely), ahead**2) + _dot(direction, direction) / step
-            bend += _dot(shares * unlikely * (1 - unlikely), ahead_negatives**2)
+            unlikely -= unlikely**2
+            unlikely *= ahead_negatives**2
+            bend += total * (unlikely @ objective.shares)[:, None]
             length = _dot(slope, direction) / np.maximum(bend, 1e-30)  # to where the slope would be zero
             vectors = vectors + length * direction
             wanted += length * ahead
-            unwanted += length * ahead_negatives
+            ahead_negatives *= length
+            unwanted += ahead_negatives
     return vectors
 
 
 def _sigmoid(scores: Floats) -> Floats:
-    out: Floats = 0.5 + 0.5 * np.tanh(0.5 * scores)
+    out: Floats = np.tanh(np.float32(0.5) * scores)
+    out += 1
+    out *= np.float32(0.5)
     return out
 
 

@@ -114,12 +114,14 @@ def _columns(
     raise EbertError(f"{path} has no column {needed!r} in its first line: {header.strip()[:100]!r}")
 
 
-def _is_text(fields: dict[str, Any]) -> bool:
+def _is_text(value: Any) -> bool:
     """Tell whether all is Unicode: bytes that were not are marked by halves of surrogate pairs."""
-    return not any("\ud800" <= letter <= "\udfff" for value in fields.values() for letter in _letters(value))
-
-
-def _letters(value: Any) -> str:
     if isinstance(value, str):
-        return "" if value.isascii() else value
-    return "".join(map(_letters, value)) if isinstance(value, list) else ""
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return False
+        return True
+    if isinstance(value, dict):
+        return all(map(_is_text, value)) and all(map(_is_text, value.values()))
+    return all(map(_is_text, value)) if isinstance(value, list) else True

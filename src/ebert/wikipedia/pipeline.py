@@ -68,15 +68,24 @@ class _Reader:
 
     def tasks(self) -> Iterator[Task]:
         """Give the pieces of the dump that have no part yet."""
+        bench, damaged = self._job.workshop, False
+        known = [bench.part(self._number, number) for number in range(bench.pieces(self._number) or 0)]
+        if known and all(path.exists() for path in known):
+            self.paths += known
+            self._advance(self._dump.size)
+            return
         for piece in pieces(self._dump):
+            damaged = damaged or piece.damage is not None
             if piece.damage and not self._job.keep_going:
                 raise piece.damage
-            path = self._job.workshop.part(self._number, piece.number)
+            path = bench.part(self._number, piece.number)
             self.paths.append(path)
             if path.exists():
                 self._advance(piece.end - piece.start)
             else:
                 yield self._task(piece, path)
+        if not damaged:
+            bench.note_pieces(self._number, len(self.paths))
 
     def seams(self) -> Iterator[Task]:
         """Give the pages that lay across cuts, as pieces of their own that come after all others."""

@@ -29,6 +29,18 @@ class Workshop:
         """Give the place of a part."""
         return self.path / f"{dump:03d}-{'seam' if seam else 'part'}-{number:06d}.npz"
 
+    def pieces(self, dump: int) -> int | None:
+        """Give how many pieces a dump has, if it was cut to its end before."""
+        path = self._count(dump)
+        return int(files.read_json(path, "a folder of parts")["pieces"]) if path.exists() else None
+
+    def note_pieces(self, dump: int, count: int) -> None:
+        """Remember how many pieces a dump has: one whose parts are all there need not be unpacked again."""
+        files.write_json(self._count(dump), {"pieces": count})
+
+    def _count(self, dump: int) -> Path:
+        return self.path / f"{dump:03d}-pieces.json"
+
     def parts(self) -> list[Path]:
         """Give the places of the parts that are there."""
         return sorted(self.path.glob("*.npz"))

@@ -195,11 +195,12 @@ def measure_ours(setting: Setting, dump: Path, folder: Path, *, seed: int = 0) -
 def training(setting: Setting) -> list[object]:
     """Give the options of `ebert vectors train` that make it do what Wikipedia2Vec does.
 
-    For each page, Wikipedia2Vec lets 10 entities of the whole dictionary predict all their neighbours in the link graph,
-    which comes to a few visits of every entity in an epoch. Ours repeats the objectives of entities as often.
+    For each page, Wikipedia2Vec lets 10 entities of the whole dictionary predict all their neighbours in the link
+    graph, which comes to a few visits of every entity in an epoch. Ours repeats the objectives of entities as often.
     """
     return [
-        "--preset", "paper", "--repeats", REPEATS, "--dim", setting.dim, "--epochs", setting.epochs, "--threads", setting.threads,
+        "--preset", "paper", "--repeats", REPEATS, "--dim", setting.dim, "--epochs", setting.epochs,
+        "--threads", setting.threads,
         "--window", setting.window, "--anchor-window", setting.window, "--negative", setting.negative,
         "--sample", setting.sample, "--rate", ALPHA, "--min-rate", LEAST_ALPHA,
         "--min-word-count", setting.min_count, "--min-entity-count", setting.min_count,

@@ -112,6 +112,7 @@ def test_bytes_that_are_not_utf8_cost_their_row(tmp_path, name):
         ("null", "it is not a JSON object but NoneType"),
         ("[" * 100_000, "it is not JSON"),
         ('{"title": "\\ud800"}', "it is not UTF-8"),
+        ('{"title": "a", "\\ud800": 1}', "it is not UTF-8"),
     ],
 )
 def test_lines_that_are_no_objects(tmp_path, line, reason):

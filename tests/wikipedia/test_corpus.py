@@ -8,9 +8,10 @@ import pytest
 from dump_files import KINDS, SITEINFO, Page, many_pages, multistream, write_as, xml
 
 from ebert.errors import EbertError
-from ebert.wikipedia import dump
+from ebert.wikipedia import dump, making
 from ebert.wikipedia.building import build_corpus
 from ebert.wikipedia.corpus import ARRAYS, Corpus
+from ebert.wikipedia.wikitext import Anchor, Plain
 
 GOLDEN = [
     Page("Jean Marais", "'''Jean Marais''' was a [[France|French]] [[actor]].\n\nHe is [[Jean marais|the same]].\n"
@@ -272,6 +273,16 @@ def test_a_link_covers_every_word_it_touches(build):
     assert links_of(build, text) == [
         ("prefix", "B"), ("postfixed", "C"), ("y", "D"), ("", "E"), ("FG", "F"), ("FG", "G"), ("北", "H"),
     ]  # fmt: skip
+
+
+def test_links_end_with_their_paragraph_and_are_sorted(build, monkeypatch):
+    """Whatever the parser says: what trains on a corpus relies on it."""
+    plain = Plain("a b\nc d", [Anchor(6, 7, "D"), Anchor(2, 5, "B"), Anchor(0, 0, "Nothing"), Anchor(0, 1, "A")], 7)
+    monkeypatch.setattr(making, "to_plain", lambda source, site: plain)
+    corpus = build([Page("P", "x"), Page("Q", "y")])
+    links = [("", "Nothing"), ("a", "A"), ("b", "B"), ("d", "D")]
+    assert [page[3] for page in readable(corpus)] == [links, links]
+    assert np.all(np.diff(corpus.anchor_start) >= 0)
 
 
 def test_lowercase_takes_accents_off_and_keeps_links_in_place(build):

@@ -68,6 +68,14 @@ def test_pieces_of_one_stream_hold_whole_pages(tmp_path, small_pieces):
     assert all(3000 <= len(piece.xml) < 6000 for piece in cut[:-1])
 
 
+@pytest.mark.parametrize("kind", ["bz2", "gz"])
+def test_the_cuts_do_not_depend_on_the_blocks(tmp_path, small_pieces, monkeypatch, kind):
+    looked = look(write_as(kind, tmp_path, PAGES))
+    whole = [piece.xml for piece in pieces(looked)]
+    monkeypatch.setattr(unpacking, "BLOCK", 5)  # so that the tags at which it is cut lie across blocks
+    assert [piece.xml for piece in pieces(looked)] == whole
+
+
 def test_pieces_of_many_streams_begin_with_streams(tmp_path, small_pieces):
     path = write_as("multistream", tmp_path, PAGES)
     data = path.read_bytes()

@@ -30,7 +30,12 @@ class Describer:
     ) -> None:
         """Take a store's words, their output vectors, and how it was made."""
         self._catalogue, self._outputs, self._lowercase = catalogue, outputs, lowercase
-        self._options = {name: float(made.get("options", {}).get(name, value)) for name, value in OPTIONS.items()}
+        trained = made.get("options")
+        self._options = OPTIONS | {
+            name: value
+            for name, value in (trained.items() if isinstance(trained, dict) else ())
+            if name in OPTIONS and isinstance(value, int | float)
+        }
         self._rows: dict[str, tuple[int, float] | None] = {}
 
     def vector(self, description: str) -> NDArray[np.float32]:

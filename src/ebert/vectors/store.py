@@ -119,7 +119,8 @@ class Vectors:
     @property
     def lowercase(self) -> bool:
         """Whether all words are in lower case."""
-        return bool(self.info.made.get("corpus", self.info.made).get("lowercase", False))
+        corpus = self.info.made.get("corpus")
+        return bool((corpus if isinstance(corpus, dict) else self.info.made).get("lowercase"))
 
     def __len__(self) -> int:
         """Count the entities, added ones included."""

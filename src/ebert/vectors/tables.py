@@ -114,14 +114,13 @@ def _columns(
     raise EbertError(f"{path} has no column {needed!r} in its first line: {header.strip()[:100]!r}")
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(fields: dict[str, Any]) -> bool:
     """Tell whether all is Unicode: bytes that were not are marked by halves of surrogate pairs."""
-    if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return False
-        return True
-    if isinstance(value, dict):
-        return all(map(_is_text, value)) and all(map(_is_text, value.values()))
-    return all(map(_is_text, value)) if isinstance(value, list) else True
+    for name, value in fields.items():
+        for text in (name, *(value if isinstance(value, list) else [value])):
+            try:
+                if isinstance(text, str):
+                    text.encode()
+            except UnicodeEncodeError:
+                return False
+    return True

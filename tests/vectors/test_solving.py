@@ -68,6 +68,17 @@ def test_more_steps_come_as_close_as_one_likes(monkeypatch):
     np.testing.assert_allclose(solve(objective, [bag])[0], ascent(objective, bag, 4000), atol=0.005)
 
 
+def test_the_first_step_goes_to_the_top_of_the_parabola(monkeypatch):
+    monkeypatch.setattr(solving, "STEPS", 1)
+    monkeypatch.setattr(solving, "INNER", 1)
+    objective, bag = make(6)
+    g = slope(objective, bag, np.zeros(DIMENSION))
+    pull = np.linalg.norm(g) ** 2 / objective.time
+    bend = (bag.weights * (bag.outputs @ g) ** 2).sum() / 4
+    bend += bag.weights.sum() * objective.negative * (objective.shares * (objective.negatives @ g) ** 2).sum() / 4
+    np.testing.assert_allclose(solve(objective, [bag])[0], g * (g @ g) / (bend + pull), rtol=1e-4)
+
+
 def test_one_word_and_one_negative_by_hand():
     """For orthogonal outputs the objective falls apart into two functions of one number each."""
     u, n = np.array([2.0, 0, 0]), np.array([0, 1.0, 0])

@@ -269,10 +269,23 @@ def links_of(build, text, **options):
 
 
 def test_a_link_covers_every_word_it_touches(build):
-    text = "pre[[B|fix]] post[[C|fix]]ed, x[[D|. y .]] z [[E|!]] [[F]][[G]] [[H|北]]京"
+    text = "pre[[B|fix]] post[[C|fix]]ed, x[[D|. y .]] z [[E|!]] [[F|1]]2[[G|3]] [[H|北]]京"
     assert links_of(build, text) == [
-        ("prefix", "B"), ("postfixed", "C"), ("y", "D"), ("", "E"), ("FG", "F"), ("FG", "G"), ("北", "H"),
+        ("prefix", "B"), ("postfixed", "C"), ("y", "D"), ("", "E"), ("123", "F"), ("123", "G"), ("北", "H"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_links_that_touch_are_words_of_their_own(build, lowercase):
+    text = "[[laos]][[É|é]][[libya]]n\n\n[[mali]] and [[malta]][[nepal]]\n== h ==\n[[oman]][[peru]] end"
+    page = readable(build([Page("A", text)], lowercase=lowercase))[0]
+    accent = "e" if lowercase else "é"
+    assert page[1:3] == (
+        [f"laos {accent} libyan", "mali and malta nepal", "oman peru end"],
+        f"laos {accent} libyan mali and malta nepal",
+    )
+    assert [title for _, title in page[3]] == ["Laos", "É", "Libya", "Mali", "Malta", "Nepal", "Oman", "Peru"]
+    assert [words for words, _ in page[3]] == ["laos", accent, "libyan", "mali", "malta", "nepal", "oman", "peru"]
 
 
 def test_links_end_with_their_paragraph_and_are_sorted(build, monkeypatch):

@@ -77,6 +77,11 @@ def test_nested_and_overlapping_surfaces_all_count(build):
     assert expected["a a"][0] == 4  # the linked one, one across two links, two in "a a a"
 
 
+def test_nothing_is_linked_more_often_than_it_occurs(build):
+    corpus = build([Page("P", "[[A|1]]2[[B|3]]")])
+    assert table(corpus) == {"123": (2, [("A", 1), ("B", 1)])}
+
+
 def test_long_surfaces_are_left_out(build):
     words = [f"w{number}" for number in range(mentions.LONGEST + 1)]
     corpus = build([Page("P", f"[[A|{' '.join(words)}]] [[B|{' '.join(words[:-1])}]]")])

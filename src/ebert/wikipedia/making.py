@@ -99,6 +99,8 @@ class PartMaker:
         return None
 
     def _add_text(self, title: str, plain: Plain) -> None:
+        if any(one.end == other.start for one, other in itertools.pairwise(plain.anchors)):
+            plain = _apart(plain)
         text, anchors, opening = _lower(plain) if self._options.lowercase else plain
         before = self._length
         self._pages.extend((self._titles[title], before, before + opening, len(anchors)))
@@ -124,6 +126,20 @@ def _place(found: scanner.Scan, lines: Array, start: Array, end: Array, title: A
         "anchor_length": np.maximum(length, 0)[order].astype(np.uint32),
         "anchor_title": title[order].astype(np.uint32),
     }
+
+
+def _apart(plain: Plain) -> Plain:
+    """Put a blank between links that touch: [[Laos]][[Latvia]], as in lists that lost their line ends, are two words."""
+    pieces, anchors, opening = [], [], plain.opening
+    copied = end = 0
+    for anchor in plain.anchors:
+        if anchor.start == end > 0:
+            pieces.append(plain.text[copied:end])
+            copied = end
+            opening += end < plain.opening
+        end = anchor.end
+        anchors.append(Anchor(anchor.start + len(pieces), anchor.end + len(pieces), anchor.title))
+    return Plain(" ".join([*pieces, plain.text[copied:]]), anchors, opening)
 
 
 def _lower(plain: Plain) -> Plain:

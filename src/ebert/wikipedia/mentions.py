@@ -34,7 +34,9 @@ def write(folder: Path, *, threads: int, advance: Advance = silent) -> int:
     names = trie.names(tokens, words)
     order = names.by_count(linked)
     names.take(order).write(folder / SURFACES)
-    write_array(folder, "surface_occurrences", trie.count(tokens, paragraphs, threads, advance)[order])
+    # Two links may share a word; even so nothing is linked more often than it occurs.
+    occurrences = np.maximum(trie.count(tokens, paragraphs, threads, advance), linked)
+    write_array(folder, "surface_occurrences", occurrences[order])
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     surface, entity = place[keys >> 32], keys & 0xFFFFFFFF

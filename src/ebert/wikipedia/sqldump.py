@@ -1,9 +1,8 @@
 """Rows of a table in a dump of MySQL or MariaDB, such as Wikipedia publishes, one after another in little memory."""
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from ebert.errors import EbertError
 from ebert.progress import Advance, silent
@@ -22,15 +21,13 @@ _ESCAPE = re.compile(rb"\\(.)|''", re.DOTALL)
 _ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"0": b"\0", b"Z": b"\x1a", b"b": b"\b"}
 
 
-class Row(NamedTuple):
-    """Values of the columns asked for, as written. What cannot be read as a row has none."""
+def rows(
+    path: Path, table: str, columns: list[str], *, bad: Callable[[bytes], object], advance: Advance = silent
+) -> Iterator[tuple[bytes, ...]]:
+    """Give some columns of the rows of a table, as written; `bad` gets the beginning of what cannot be read as a row.
 
-    values: tuple[bytes, ...]
-    source: bytes  # its beginning
-
-
-def rows(path: Path, table: str, columns: list[str], advance: Advance = silent) -> Iterator[Row]:
-    """Give the rows of a table. Columns are found by name, in whatever order the table has them."""
+    Columns are found by name, in whatever order the table has them.
+    """
     known: list[str] = []
     row: re.Pattern[bytes] | None = None  # set while the lines are values of the table
     creating = False
@@ -48,7 +45,7 @@ def rows(path: Path, table: str, columns: list[str], advance: Advance = silent) 
                 if insert[1] == table.encode():
                     listed = re.findall(r"\w+", insert[2].decode()) if insert[2] else known
                     row = _row(path, table, columns, listed)
-            if row is not None and (yield from _values(row, columns, line, start)):
+            if row is not None and (yield from _values(row, columns, line, start, bad)):
                 row = None
     if not known:
         raise EbertError(f"{path} has no table {table!r}: give the {table}.sql.gz of the wiki")
@@ -63,8 +60,11 @@ def _row(path: Path, table: str, columns: list[str], known: list[str]) -> re.Pat
     return re.compile(rb"\(" + rb"\s*,\s*".join(parts) + rb"\)", re.DOTALL)
 
 
-def _values(row: re.Pattern[bytes], columns: list[str], line: bytes, position: int) -> Generator[Row, None, bool]:
+def _values(
+    row: re.Pattern[bytes], columns: list[str], line: bytes, position: int, bad: Callable[[bytes], object]
+) -> Generator[tuple[bytes, ...], None, bool]:
     """Give the rows in a line; return whether the statement ends there."""
+    numbers = [row.groupindex[name] for name in columns]
     while True:
         while line[position : position + 1] in (b",", b" ", b"\t", b"\r"):
             position += 1
@@ -73,13 +73,13 @@ def _values(row: re.Pattern[bytes], columns: list[str], line: bytes, position: i
         if line[position] == ord(";"):
             return True
         if match := row.match(line, position):
-            *values, source = match.group(*columns, 0)
-            yield Row(tuple(values), source[:SHOWN])
+            values = match.groups()
+            yield tuple([values[number - 1] for number in numbers])
             position = match.end()
         else:
             following = line.find(b"),(", position)
             end = len(line) if following < 0 else following + 2
-            yield Row((), line[position : min(position + SHOWN, end)])
+            bad(line[position : min(position + SHOWN, end)])
             position = end
 
 

@@ -94,7 +94,7 @@ def _pages(corpus: Corpus, path: Path, ids: Ids, advance: Advance) -> dict[int, 
     found = {}
     for number, namespace, value in _rows(path, "page", ["page_id", "page_namespace", "page_title"], ids, advance):
         if namespace == b"0" and number.isdigit():  # other pages are written without the name of their namespace
-            title = titles.clean(sqldump.text(value))
+            title = sqldump.text(value).replace("_", " ")
             if title in entities:
                 found[int(number)] = entities[title]
     return found
@@ -102,11 +102,9 @@ def _pages(corpus: Corpus, path: Path, ids: Ids, advance: Advance) -> dict[int, 
 
 def _rows(path: Path, table: str, columns: list[str], ids: Ids, advance: Advance) -> Iterator[tuple[bytes, ...]]:
     """Give the columns of a table in the order given, and count bad rows."""
-    for row in sqldump.rows(_existing(path), table, columns, advance):
-        if row.values:
-            yield row.values
-        else:
-            ids.note(row.source.decode("utf-8", "replace"))
+    yield from sqldump.rows(
+        _existing(path), table, columns, bad=lambda row: ids.note(row.decode("utf-8", "replace")), advance=advance
+    )
 
 
 def _existing(path: Path) -> Path:

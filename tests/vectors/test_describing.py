@@ -47,7 +47,9 @@ def test_the_vector_is_the_solution_for_its_words_as_subsampling_weighs_them(sto
 def test_words_weigh_as_often_as_subsampling_leaves_them(store):
     bag = store._describer._bag("the city of the city, the city")
     np.testing.assert_allclose(bag.weights, [3 * kept(60_000), 3 * kept(1000), kept(50_000)], rtol=1e-6)
-    np.testing.assert_array_equal(bag.outputs, store.word_outputs[[WORDS.index(word) for word in ("the", "city", "of")]])
+    np.testing.assert_array_equal(
+        bag.outputs, store.word_outputs[[WORDS.index(word) for word in ("the", "city", "of")]]
+    )
 
 
 def test_the_options_that_the_store_was_trained_with_count(store):

@@ -129,7 +129,7 @@ def _place(found: scanner.Scan, lines: Array, start: Array, end: Array, title: A
 
 
 def _apart(plain: Plain) -> Plain:
-    """Put a blank between links that touch: [[Laos]][[Latvia]], as in lists that lost their line ends, are two words."""
+    """Put a blank between links that touch, as in lists that lost their line ends: they are two words."""
     pieces, anchors, opening = [], [], plain.opening
     copied = end = 0
     for anchor in plain.anchors:

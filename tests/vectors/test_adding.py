@@ -20,6 +20,7 @@ def test_an_added_entity_is_there_at_once_and_after_reopening(store):
             assert [title for title, _ in vectors.added()] == ["Zorblax Inc."]
             assert vectors.describe()["added"] == 1
             assert "Zorblax Inc." in vectors.suggest("Zorblaxx Inc")
+            assert "Zorblax Inc." in vectors.suggest("the Inc. Zorblax")
 
 
 def test_a_reader_that_was_open_before_sees_what_another_adds(store):

@@ -133,6 +133,11 @@ def test_of_rows_with_one_title_the_first_counts_or_with_replace_the_last(store)
     np.testing.assert_allclose(store.entity("X"), store.entity("Y"), atol=1e-6)
 
 
+def test_bad_rows_are_told_in_their_order_whenever_they_were_found_to_be_bad(store):
+    rows = [{"title": "Aarhus", "description": "a city"}, {}, {"title": "X", "description": "xyzzy"}, {}]
+    assert [bad.number for bad in store.add_many(rows).bad] == [1, 2, 3, 4]
+
+
 def test_fields_that_mean_nothing_are_told(store):
     assert store.add_many([{"title": "X", "description": "a city", "colour": "red", "": 1}]).unused == {"colour", ""}
 

@@ -84,6 +84,11 @@ def test_names_of_added_entities_are_surfaces(store):
         assert meanings(other, "Paris") == meanings(store, "Paris")
 
 
+def test_a_name_without_words_is_no_surface(store):
+    store.add("!!!", [1, 2], aliases=["???"])
+    assert store.candidates("!!!") == store.candidates("") == []
+
+
 def test_added_entities_may_share_a_surface(store):
     store.add("Foo (band)", [1, 2])
     store.add("Foo (film)", [2, 1])

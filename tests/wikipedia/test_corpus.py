@@ -290,10 +290,10 @@ def test_links_that_touch_are_words_of_their_own(build, lowercase):
 
 def test_links_end_with_their_paragraph_and_are_sorted(build, monkeypatch):
     """Whatever the parser says: what trains on a corpus relies on it."""
-    plain = Plain("a b\nc d", [Anchor(6, 7, "D"), Anchor(2, 5, "B"), Anchor(0, 0, "Nothing"), Anchor(0, 1, "A")], 7)
+    plain = Plain("a bb\nc d", [Anchor(7, 8, "D"), Anchor(2, 6, "B"), Anchor(3, 3, "Nothing"), Anchor(0, 1, "A")], 8)
     monkeypatch.setattr(making, "to_plain", lambda source, site: plain)
     corpus = build([Page("P", "x"), Page("Q", "y")])
-    links = [("", "Nothing"), ("a", "A"), ("b", "B"), ("d", "D")]
+    links = [("a", "A"), ("bb", "B"), ("", "Nothing"), ("d", "D")]
     assert [page[3] for page in readable(corpus)] == [links, links]
     assert np.all(np.diff(corpus.anchor_start) >= 0)
 

@@ -134,6 +134,22 @@ def test_threads_count_alike(threads, monkeypatch):
     assert np.array_equal(trie.count(tokens, paragraphs, threads), one)
 
 
+def test_many_surfaces():
+    """More than the tables have room for at first."""
+    tokens = np.arange(30_000, dtype=np.int32) * 7 % 5003
+    starts, lengths = np.arange(0, 29_000, 3), (np.arange(0, 29_000, 3) % 4).astype(np.int32)
+    trie = Trie(5003)
+    surfaces = trie.insert(tokens, starts, lengths, 10)
+    expected: dict[tuple[int, ...], int] = {}
+    for start, length, surface in zip(starts.tolist(), lengths.tolist(), surfaces.tolist(), strict=True):
+        words = tuple(tokens[start : start + length].tolist())
+        assert surface == (expected.setdefault(words, len(expected)) if words else -1)
+    assert len(trie) == len(expected) > 5000
+    counts = trie.count(tokens, np.array([0, len(tokens)]), 1)
+    occurrences = Counter(tuple(tokens[n : n + size].tolist()) for n in range(len(tokens)) for size in (1, 2, 3))
+    assert counts.tolist() == [occurrences[words] for words in expected]
+
+
 def test_the_tally_merges_pieces():
     rng = np.random.default_rng(0)
     tally = mentions._Tally()

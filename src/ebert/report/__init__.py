@@ -1,0 +1,1 @@
+"""Reports on runs: tables, plots, intervals, our figures beside the published ones. Knows results on disk only."""

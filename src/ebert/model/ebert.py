@@ -172,9 +172,13 @@ class EBert(
         if isinstance(candidates, str):
             raise EbertError("candidates are words, not one string: give a list")
         ids = None if candidates is None else self.vocabulary.ids(candidates)
-        filler = Filler(self._encoder, self._injector, self.vocabulary)
+        filler = self.filler()
         results = self._run(passages, mode, budget, lambda batch: filler(batch, top=top, candidates=ids))
         return next(results) if isinstance(passages, str | Passage) else results
+
+    def filler(self) -> Filler:
+        """Give what fills batches, for those who make their own and want every logit."""
+        return Filler(self._encoder, self._injector, self.vocabulary)
 
     @overload
     def encode(  # type: ignore[overload-overlap]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from ebert.errors import EbertError
 from ebert.model.encoder import Encoder
@@ -54,8 +55,12 @@ class Filler:
         """Work with one encoder."""
         self._encoder, self._injector, self._vocabulary = encoder, injector, vocabulary
 
-    def __call__(self, batch: Sequence[Pieces], *, top: int, candidates: Sequence[int] | None) -> list[Filled]:
-        """Fill all masks of a batch. With candidates (wordpieces), probabilities are among these."""
+    def sequences(self, passages: Sequence[Passage], mode: Mode) -> list[Pieces]:
+        """Cut passages into wordpieces and entities."""
+        return self._injector.sequences(passages, mode)
+
+    def logits(self, batch: Sequence[Pieces]) -> Tensor:
+        """Give the logits of all wordpieces for all masks of a batch, shape (masks, vocabulary)."""
         for pieces in batch:
             if not pieces.masks:
                 raise EbertError(
@@ -64,11 +69,15 @@ class Filler:
         rows = torch.tensor([row for row, pieces in enumerate(batch) for _ in pieces.masks])
         columns = torch.tensor([place for pieces in batch for place in pieces.masks])
         logits = self._encoder.logits(self._injector.tensors(batch), (rows, columns))  # (masks, vocabulary)
-        logits = logits[:, : self._vocabulary.size]  # some encoders pad their vocabulary
+        return logits[:, : self._vocabulary.size].float()  # some encoders pad their vocabulary
+
+    def __call__(self, batch: Sequence[Pieces], *, top: int, candidates: Sequence[int] | None) -> list[Filled]:
+        """Fill all masks of a batch. With candidates (wordpieces), probabilities are among these."""
+        logits = self.logits(batch)
         if candidates is not None:
             chosen = torch.tensor(candidates, device=logits.device)
             logits = logits[:, chosen]  # (masks, candidates)
-        probabilities = logits.float().softmax(dim=-1)
+        probabilities = logits.softmax(dim=-1)
         values, indices = probabilities.topk(min(top, probabilities.shape[1]))
         if candidates is not None:
             indices = chosen[indices]

@@ -38,7 +38,7 @@ class Vocabulary:
         A piece counts only if the tokenizer itself makes just that piece of the word.
         """
         spelled = {word: piece for text, piece in self.pieces.items() if (word := self._word(text, piece)) is not None}
-        return {word: piece for word, piece in self._single(spelled).items() if piece == spelled[word]}
+        return {word: piece for word, piece in self.single(spelled).items() if piece == spelled[word]}
 
     def words_in(self, find: Callable[[str], int | None]) -> dict[str, int]:
         """Give the words that are one wordpiece as a store spells them, as far as it knows them.
@@ -65,7 +65,7 @@ class Vocabulary:
     def ids(self, words: Iterable[str]) -> list[int]:
         """Give the wordpieces of words that are one, or an error that names those that are not."""
         wanted = list(dict.fromkeys(words))
-        known = self._single(wanted)
+        known = self.single(wanted)
         unknown = [word for word in wanted if word not in known]
         if unknown:
             some = ", ".join(repr(word) for word in unknown[:5])
@@ -87,19 +87,23 @@ class Vocabulary:
         decoded = self._decode([text]).strip()
         return text if not decoded or UNREADABLE in decoded else decoded
 
-    def _single(self, words: Iterable[str]) -> dict[str, int]:
+    def single(self, words: Iterable[str]) -> dict[str, int]:
         """Give those words of which the tokenizer makes one wordpiece, with its id."""
+        cut = self.cut(words)
+        return {word: ids[0] for word, ids in cut.items() if len(ids) == 1 and ids[0] not in self._special}
+
+    def cut(self, words: Iterable[str]) -> dict[str, list[int]]:
+        """Give the wordpieces of words that stand after another one, and so take their leading-space form.
+
+        A word that cannot be told from the one before it has none.
+        """
         words = list(words)
         if not words:
             return {}
-        # A word stands after another one, so that it takes its leading-space form.
         lead = self._tokenizer("a", add_special_tokens=False)["input_ids"]
         found = self._tokenizer([f"a {word}" for word in words], add_special_tokens=False)["input_ids"]
-        return {
-            word: ids[-1]
-            for word, ids in zip(words, found, strict=True)
-            if ids[:-1] == lead and ids[-1] not in self._special
-        }
+        size = len(lead)
+        return {word: ids[size:] if ids[:size] == lead else [] for word, ids in zip(words, found, strict=True)}
 
     def _find_style(self) -> Style:
         marks = [sum(text.startswith(mark) for text in self.pieces) for mark in (BYTE_BLANK, BLANK)]

@@ -1,0 +1,161 @@
+"""A run's folder: what it is about, how far it has come, and its results (DESIGN: files on disk).
+
+``run.json`` says what was asked of what. While the run is on, a journal has what is done, a line for every batch; the
+results are written at the end, each at once. The same command goes on with a run that was stopped; other options are
+refused, as results of two kinds would be mixed.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from filelock import FileLock, Timeout
+
+from ebert import files
+from ebert.errors import EbertError
+
+RUN, PREDICTIONS, METRICS = "run.json", "predictions.jsonl", "metrics.json"
+QUESTIONS, NAMES, SKIPPED = "questions.jsonl", "names.jsonl", "skipped.jsonl"
+ASKED, GUESSED = "asked.journal", "guessed.journal"
+LOCK = ".lock"
+FORMAT = 1
+
+
+class Journal:
+    """Lines of JSON that are added one by one; half a line at the end, as a kill leaves it, is dropped."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a journal, or begin it."""
+        self._path = path
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> "Journal":
+        self._file = self._path.open("a+b")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._file is not None
+        self._file.close()
+
+    def read(self) -> Iterator[Any]:
+        """Give what is there, and cut off what is not whole."""
+        assert self._file is not None
+        self._file.seek(0)
+        good = 0
+        for line in self._file:
+            try:
+                value = json.loads(line) if line.endswith(b"\n") else None
+            except ValueError:
+                value = None
+            if value is None:
+                break
+            good += len(line)
+            yield value
+        self._file.seek(good)
+        self._file.truncate()
+
+    def add(self, value: Any) -> None:
+        """Write a line; it is there even if this process is killed at once."""
+        assert self._file is not None
+        self._file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        self._file.flush()
+
+
+@contextmanager
+def opened(folder: Path, identity: Mapping[str, Any], *, overwrite: bool = False) -> Iterator[bool]:
+    """Begin a run or go on with it, alone; give whether it is complete already."""
+    folder = folder.absolute()
+    if folder.exists() and not folder.is_dir():
+        raise EbertError(f"{folder} is a file; choose another --out")
+    known = (folder / RUN).exists()
+    if folder.is_dir() and not known and any(name.name != LOCK for name in folder.iterdir()):
+        raise EbertError(f"{folder} holds something else (it has no {RUN}); choose another --out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise EbertError(f"{folder} cannot be made: {folder.parent} is not a folder") from None
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise EbertError(f"another process works on {folder}; wait for it or choose another --out") from None
+    try:
+        complete = False
+        if known:
+            before = files.read_json(folder / RUN, "a run")
+            changes = differences(before.get("identity", {}), identity)
+            if changes and not overwrite:
+                raise EbertError(
+                    f"{folder} is a run of something else: {'; '.join(changes)}. Choose another --out, or replace it "
+                    "(--overwrite)"
+                )
+            complete = not changes and bool(before.get("complete"))
+            if changes or overwrite:
+                _clear(folder)
+                complete = False
+        if not complete:
+            files.write_json(folder / RUN, {"kind": "probe", "format": FORMAT, "complete": False, "identity": identity})
+        yield complete
+    finally:
+        lock.release()
+        (folder / LOCK).unlink(missing_ok=True)
+
+
+def _clear(folder: Path) -> None:
+    for name in (RUN, PREDICTIONS, METRICS, QUESTIONS, NAMES, SKIPPED, ASKED, GUESSED):
+        (folder / name).unlink(missing_ok=True)
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Say what differs between what a run was begun with and what is asked for."""
+    found = []
+    for name in {**before, **now}:
+        old, new = before.get(name), now.get(name)
+        if old == new:
+            continue
+        label = f"{prefix}{name}"
+        if isinstance(old, dict) and isinstance(new, dict):
+            found += differences(old, new, f"{label} ")
+        elif all(isinstance(value, str) and len(value) > 30 for value in (old, new)):
+            found.append(f"{label} has changed")
+        else:
+            found.append(f"{label} was {_shown(old)}, is {_shown(new)}")
+    return found
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "not given"
+    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) < 60 else f"{text[:57]}..."
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write JSON lines."""
+    with files.replacing(path, "w") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
+            file.write("\n")
+
+
+def finish(folder: Path, facts: Mapping[str, Any]) -> None:
+    """Say that a run is complete, and take its journals away."""
+    files.write_json(folder / RUN, {"kind": "probe", "format": FORMAT, "complete": True, **facts})
+    for name in (ASKED, GUESSED):
+        (folder / name).unlink(missing_ok=True)
+
+
+def machine() -> str:
+    """Name the processor and its cores, for whoever reads timings."""
+    name = ""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                name = line.partition(":")[2].strip()
+                break
+    except OSError:
+        pass
+    return f"{name or os.uname().machine}, {os.cpu_count()} cores"

@@ -1,0 +1,69 @@
+"""What the results of a run depend on. Two runs with the same identity have the same results."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ebert import __version__
+from ebert.model import EBert
+from ebert.model.batching import windows
+from ebert.probing.candidates import Candidates
+from ebert.probing.options import ProbeOptions
+from ebert.probing.question import Question, Questions
+
+
+def identity(
+    model: EBert,
+    data: Questions,
+    options: ProbeOptions,
+    questions: Sequence[Question],
+    candidates: Candidates,
+    labels: Mapping[str, int] | None,
+) -> dict[str, Any]:
+    """Hash the model, the data and the options; names are those of the command line, for messages."""
+    return {
+        "ebert": __version__,
+        "benchmark": data.name,
+        "encoder": {"name": model.name, "weights": _hash_weights(model)},
+        "model": None if model.alignment is None else _hash_entities(model, questions),
+        "mode": list(options.modes),
+        "filter": list(options.filters),
+        "limit": options.limit,
+        "oracle": options.oracle,
+        "labels": _hash(f"{label}\t{number}" for label, number in sorted(labels.items())) if labels else None,
+        "precision": options.precision,
+        "budget": options.budget,
+        "questions": _hash(f"{q.id}\t{q.text}\t{q.answers}\t{q.entity}" for q in questions),
+        "candidates": _hash(candidates.words),
+        "data": dict(data.hashes),
+    }
+
+
+def _hash(lines: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line.encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()
+
+
+def _hash_weights(model: EBert) -> str:
+    """Hash all weights: the encoder's fingerprint is of its wordpieces only."""
+    digest = hashlib.blake2b(digest_size=32)
+    for name, weight in sorted(model.encoder.state_dict().items()):
+        digest.update(name.encode())
+        for part in weight if isinstance(weight, tuple) else (weight,):  # 8-bit layers keep weight and bias together
+            if isinstance(part, torch.Tensor):
+                plain = part.int_repr() if part.is_quantized else part
+                digest.update(plain.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _hash_entities(model: EBert, questions: Sequence[Question]) -> str:
+    """Hash the carried vectors that are used, whatever store and alignment they come from."""
+    titles = sorted({question.entity for question in questions if question.entity is not None})
+    digest = hashlib.sha256()
+    for window in windows(titles):
+        digest.update(model.carried(window).contiguous().numpy().data)
+    return digest.hexdigest()

@@ -1,0 +1,176 @@
+"""Reading LAMA as it was published: T-REx and Google-RE, from a folder or an archive.
+
+Wanted are ``TREx/P*.jsonl`` and ``Google_RE/*_test.jsonl`` at any depth, ``relations.jsonl`` with the templates of
+T-REx, and ``common_vocab_cased.txt``. LAMA-UHN in the same layout is read alike.
+"""
+
+import hashlib
+import json
+import tarfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from ebert.errors import EbertError
+from ebert.probing.question import Question, Questions, Skipped, fault_of, from_template
+
+GOOGLE_RE = {
+    "date_of_birth": "[X] (born [Y]).",
+    "place_of_birth": "[X] was born in [Y] .",
+    "place_of_death": "[X] died in [Y] .",
+}
+TEMPLATES = "relations.jsonl"
+VOCABULARY = "common_vocab_cased.txt"
+FOLDERS = ("TREx", "Google_RE")
+
+
+def read_lama(path: str | Path, *, relations: Iterable[str] | None = None) -> Questions:
+    """Read all questions, or those of some relations, in the order of the relations' numbers, Google-RE last."""
+    raw = _read(Path(path))
+    if not raw.rows:
+        raise EbertError(f"{path} is not LAMA: it has no TREx/P*.jsonl and no Google_RE/*_test.jsonl with questions")
+    wanted = list(raw.rows) if relations is None else list(dict.fromkeys(relations))
+    if unknown := [name for name in wanted if name not in raw.rows]:
+        have = ", ".join(sorted(raw.rows, key=_place))
+        raise EbertError(f"{path} has no relation {', '.join(unknown)}; it has {have}")
+    read = Questions("lama", [], vocabulary=raw.vocabulary or None)
+    for name in sorted(wanted, key=_place):
+        template = GOOGLE_RE.get(name) or raw.templates.get(name)
+        file = raw.files[name]
+        fault = fault_of(template) if template is not None else f"there is no template for it in {TEMPLATES}"
+        if fault or template is None:
+            read.skipped.append(Skipped(file, f"the relation {name} cannot be asked: {fault}"))
+            continue
+        read.hashes[file] = raw.hashes[file]
+        for number, row in raw.rows[name]:
+            where = f"{file}:{number}"
+            if isinstance(row, str):
+                read.skipped.append(Skipped(where, row))
+            else:
+                read.questions.append(_question(name, template, row, where))
+    for file in (TEMPLATES, VOCABULARY):
+        if file in raw.hashes:
+            read.hashes[file] = raw.hashes[file]
+    if not read.questions:
+        some = "; ".join(f"{row.where}: {row.reason}" for row in read.skipped[:3])
+        raise EbertError(f"no question of {path} can be asked: {some}")
+    return read
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """What is needed of a row; the evidences are most of the file."""
+
+    id: str
+    subject: str
+    answer: str
+    oracle: str | None
+
+
+@dataclass
+class _Raw:
+    """The files as they are."""
+
+    templates: dict[str, str] = field(default_factory=dict)
+    vocabulary: list[str] = field(default_factory=list)
+    rows: dict[str, list[tuple[int, _Fields | str]]] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
+
+
+def _read(path: Path) -> _Raw:
+    raw = _Raw()
+    for name, lines in lama_files(path):
+        digest = hashlib.sha256()
+        if name.name == TEMPLATES:
+            for number, line in _lines(lines, digest):
+                row = _object(line)
+                if isinstance(row, str) or not isinstance(row.get("relation"), str):
+                    raise EbertError(f"{path}, {name.name}, line {number}: not a relation with a template")
+                raw.templates[row["relation"]] = str(row.get("template", ""))
+            raw.hashes[TEMPLATES] = digest.hexdigest()
+        elif name.name == VOCABULARY:
+            raw.vocabulary = [word for _, line in _lines(lines, digest) if (word := line.decode("utf-8").strip())]
+            raw.hashes[VOCABULARY] = digest.hexdigest()
+        elif is_relation(name):
+            relation, file = relation_of(name), f"{name.parent.name}/{name.name}"
+            if relation in raw.rows:
+                raise EbertError(f"{path} has the relation {relation} twice ({file}); give one copy of LAMA")
+            raw.rows[relation] = [(number, _fields(line)) for number, line in _lines(lines, digest) if line.strip()]
+            raw.files[relation], raw.hashes[file] = file, digest.hexdigest()
+    return raw
+
+
+def is_relation(name: PurePosixPath | Path) -> bool:
+    """Whether a file of LAMA holds the questions of a relation."""
+    return name.suffix == ".jsonl" and name.parent.name in FOLDERS
+
+
+def relation_of(name: PurePosixPath | Path) -> str:
+    """Give the relation whose questions a file holds."""
+    return name.stem.removesuffix("_test")
+
+
+def lama_files(path: Path) -> Iterator[tuple[PurePosixPath | Path, Iterable[bytes]]]:
+    """Go through the files of a folder or an archive (tar in any packing, or zip), each with its lines."""
+    try:
+        if path.is_dir():
+            for file in sorted(path.rglob("*")):
+                if file.is_file() and (is_relation(file) or file.name in (TEMPLATES, VOCABULARY)):
+                    with file.open("rb") as lines:
+                        yield file, lines
+        elif zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                for member in archive.namelist():
+                    with archive.open(member) as packed:
+                        yield PurePosixPath(member), packed
+        else:
+            with tarfile.open(path) as archive:
+                for entry in archive:
+                    content: IO[bytes] | None = archive.extractfile(entry)
+                    if content is not None:
+                        yield PurePosixPath(entry.name), content
+    except FileNotFoundError:
+        raise EbertError(f"{path} does not exist; give LAMA's folder or archive") from None
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
+        raise EbertError(f"{path} cannot be read ({error}); give LAMA's folder or archive") from None
+
+
+def _lines(lines: Iterable[bytes], digest: Any) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(lines, 1):
+        digest.update(line)
+        yield number, line
+
+
+def _object(line: bytes) -> dict[str, Any] | str:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):  # broken JSON, broken UTF-8
+        return "the line is not JSON"
+    return row if isinstance(row, dict) else "the line is not a JSON object"
+
+
+def _fields(line: bytes) -> _Fields | str:
+    row = _object(line)
+    if isinstance(row, str):
+        return row
+    subject, answer = row.get("sub_label"), row.get("obj_label")
+    if not isinstance(subject, str) or not subject.strip():
+        return "it has no subject (sub_label)"
+    if not isinstance(answer, str) or not answer.strip():
+        return "it has no answer (obj_label)"
+    oracle = row.get("sub_uri") or row.get("sub_w")
+    return _Fields(str(row.get("uuid") or ""), subject, answer, str(oracle) if oracle else None)
+
+
+def _question(relation: str, template: str, row: _Fields, where: str) -> Question:
+    text, start = from_template(template, row.subject)
+    name = f"{relation}/{row.id or where.rpartition(':')[2]}"
+    return Question(name, relation, text, (row.answer,), row.subject, start, None, row.oracle, where)
+
+
+def _place(relation: str) -> tuple[bool, int, str]:
+    number = relation[1:]
+    return relation in GOOGLE_RE, int(number) if relation[:1] == "P" and number.isdigit() else 0, relation

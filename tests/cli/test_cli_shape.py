@@ -36,7 +36,7 @@ def test_the_commands_of_the_specification_are_there():
         ("bert", "get"), ("corpus", "build"), ("corpus", "info"), ("corpus", "wikidata"),
         ("vectors", "import"), ("vectors", "info"), ("vectors", "find"), ("vectors", "nearest"), ("vectors", "add"),
         ("vectors", "add-many"), ("vectors", "export"), ("vectors", "train"),
-        ("align",), ("fill",), ("export",), ("starter",), ("doctor",),
+        ("align",), ("fill",), ("report",), ("export",), ("starter",), ("doctor",),
     }  # fmt: skip
 
 

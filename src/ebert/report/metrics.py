@@ -21,7 +21,7 @@ NAMES = (*(f"hits@{k}" for k in range(1, TOP + 1)), "mrr", "probability")
 DECIMALS = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Outcomes:
     """What happened to every question of a run, as columns."""
 

@@ -1,0 +1,83 @@
+"""``ebert report``: tables and plots of probing runs, beside the published figures; or a check of their metrics."""
+
+from pathlib import Path
+
+import click
+
+from ebert.cli.common import json_option, overwrite_option, print_json
+from ebert.errors import EbertError
+
+
+@click.command("report")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--out", help="The folder of the report: index.html, report.md, tables as CSV, plots as SVG.")
+@click.option("--check", is_flag=True, help="Write no report: compute the metrics again and compare.")
+@click.option("--all-relations", is_flag=True, help="Draw all relations, not only those with a change of 7.5 points.")
+@click.option(
+    "--examples", type=click.IntRange(min=1), default=10, show_default=True, help="Questions gained and lost to show."
+)
+@click.option(
+    "--resamples", type=click.IntRange(min=100), default=3000, show_default=True, help="Resamples of the bootstrap."
+)
+@overwrite_option
+@json_option
+def command(
+    runs: tuple[str, ...],
+    out: str | None,
+    check: bool,
+    all_relations: bool,
+    examples: int,
+    resamples: int,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """Report on runs of 'ebert probe': tables and plots, ours beside the published figures.
+
+    \b
+    Example:
+      ebert report runs/lama --out report
+      ebert report --check runs/lama
+    """
+    folders = [Path(run) for run in runs]
+    if check:
+        if out:
+            raise EbertError("give --check or --out, not both: a check writes nothing")
+        _check(folders, as_json=as_json)
+        return
+    if not out:
+        raise EbertError("say where the report goes (--out DIR), or only check the metrics (--check)")
+    from ebert.progress import progress
+    from ebert.report.building import STEPS, make_report
+    from ebert.report.content import Options
+
+    options = Options(all_relations=all_relations, examples=examples, resamples=resamples)
+    with progress("report", total=STEPS, unit="parts") as advance:
+        summary = make_report(folders, Path(out), options, overwrite=overwrite, advance=advance)
+    if as_json:
+        print_json({"folder": out, **summary})
+        return
+    for line in summary["headlines"]:
+        click.echo(line)
+    for line in summary["warnings"]:
+        click.echo(f"warning: {line}", err=True)
+    click.echo(f"wrote {out}: open {Path(out) / 'index.html'}")
+
+
+def _check(folders: list[Path], *, as_json: bool) -> None:
+    """Recompute the metrics of every run and compare; say of each whether it is right before complaining."""
+    from ebert.report.checking import complaint, recompute
+    from ebert.report.runs import read_run
+
+    wrong = []
+    for folder in folders:
+        run = read_run(folder)
+        _, said = recompute(run)
+        if as_json:
+            print_json({"run": str(folder), "ok": not said, "questions": len(run.ids), "differences": said})
+        elif not said:
+            what = "" if (folder / "metrics.json").is_file() else " (incomplete: it has no metrics.json yet)"
+            click.echo(f"{folder}: ok, {len(run.ids):,} questions{what}")
+        if said:
+            wrong.append(complaint(folder, said))
+    if wrong:
+        raise EbertError("\n".join(wrong))

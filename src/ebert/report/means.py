@@ -1,0 +1,123 @@
+"""Mean Hits@1 by filter: the paper's main table on LAMA, ours beside the published one."""
+
+from ebert.report import published
+from ebert.report.comparing import Change
+from ebert.report.content import Cell, Plot, Section, Table
+from ebert.report.material import Material
+from ebert.report.metrics import FILTERS
+from ebert.report.plots import GREY, INK, PAPER, bar_handle, drawing, mark, mark_handle
+
+EXPLAINED = {
+    "all": "all: every question",
+    "string-match": "string-match: without questions whose answer is part of the subject's name",
+    "uhn": "uhn: also without questions whose answer a person's name gives away",
+}
+
+
+def section(material: Material) -> Section:
+    """Write the section."""
+    text = [
+        "Hits@1 in per cent: the share of questions whose answer is ranked first, averaged within relations, then over "
+        "relations. Filters: " + "; ".join(EXPLAINED[name] for name in material.filters) + ".",
+    ]
+    parts: list[Table | Plot] = [_plot(material), _table(material), _covered(material)]
+    if material.is_lama:
+        text.append(
+            "Published figures are those of the paper. A difference to them is between two sets of vectors, and, "
+            "where fewer subjects have a vector than in the paper (94 %), of coverage too."
+        )
+        parts.append(_knowbert())
+    return Section("means", "Mean Hits@1 by filter", text, parts)
+
+
+def _table(material: Material) -> Table:
+    header = ["Model", "questions", "with a vector"]
+    for name in material.filters:
+        header += [name, f"{name}, published", f"{name}, difference"] if material.is_lama else [name]
+    rows: list[tuple[Cell, ...]] = []
+    for column in material.columns:
+        outcomes = column.run.outcomes
+        row: list[Cell] = [column.label, len(column.run.ids), int(outcomes.covered.sum())]
+        for name in material.filters:
+            ours = material.hits(column, name)
+            row.append(ours)
+            if material.is_lama:
+                theirs = published.mean(column, name)
+                row += [theirs, None if ours is None or theirs is None else Change(ours - theirs)]
+        rows.append(tuple(row))
+    ours_end = len(rows)
+    if material.is_lama:
+        for model, label in published.MODELS.items():
+            row = [f"{label} (published)", None, None]
+            for name in material.filters:
+                row += [None, published.means(published.ALL_QUESTIONS, name).get(model), None]
+            rows.append(tuple(row))
+    return Table(
+        "means", "Mean Hits@1", tuple(header), rows, published=frozenset(range(ours_end, len(rows))),
+        note="The number of questions is that before the filters.",
+    )  # fmt: skip
+
+
+def _covered(material: Material) -> Table:
+    header = ["Model"]
+    for name in material.filters:
+        header += [name, f"{name}, questions"]
+    rows = []
+    for column in material.columns:
+        row: list[Cell] = [column.label]
+        for name in material.filters:
+            block = material.block(column, name, covered_only=True)
+            row += [material.hits(column, name, covered_only=True), block["questions"] if block else None]
+        rows.append(tuple(row))
+    return Table(
+        "means-covered", "Mean Hits@1, covered only", tuple(header), rows,
+        note="Only questions whose subject has a vector; elsewhere every mode is plain BERT.",
+    )  # fmt: skip
+
+
+def _knowbert() -> Table:
+    rows = [
+        (label, *(published.means(published.KNOWBERT_QUESTIONS, name).get(model) for name in FILTERS))
+        for model, label in published.MODELS.items()
+        if model in published.means(published.KNOWBERT_QUESTIONS, "all")
+    ]
+    return Table(
+        "means-knowbert", "Published: questions with a KnowBert subject only", ("Model", *FILTERS), rows,
+        note="Published figures only: which questions these are depends on KnowBert's own entities.",
+        published=frozenset(range(len(rows))),
+    )  # fmt: skip
+
+
+def _plot(material: Material) -> Plot:
+    """Draw a bar for every model, a panel for every filter."""
+    models = list(published.MODELS.items()) if material.is_lama else []
+    labels = [column.label for column in material.columns] + [f"{label} (published)" for _, label in models]
+    height = 0.9 + 0.24 * len(labels)
+    with drawing("means", width=10, height=height + (0.3 if models else 0)) as drawn:
+        panels = drawn.panels(len(material.filters))
+        for name, axes in zip(material.filters, panels, strict=True):
+            axes.set_title(name)
+            for place, column in enumerate(material.columns):
+                value, look = material.hits(column, name), material.looks[column.label]
+                if value is not None:
+                    axes.barh(place, value, color=look.colour, hatch=look.hatch, edgecolor=PAPER, height=0.72)
+                    axes.text(value + 0.6, place, f"{value:.1f}", va="center", fontweight="bold")
+                    theirs = published.mean(column, name)
+                    if theirs is not None:
+                        mark(axes, [theirs], [place])
+            for place, (model, _) in enumerate(models, len(material.columns)):
+                theirs = published.means(published.ALL_QUESTIONS, name).get(model)
+                if theirs is not None:
+                    axes.barh(place, theirs, color=GREY, alpha=0.55, height=0.6)
+                    axes.text(theirs + 0.6, place, f"{theirs:.1f}", va="center", color=INK)
+            axes.grid(visible=False, axis="y")
+            axes.tick_params(axis="y", length=0)
+            axes.set_xlim(0, max(5.0, axes.get_xlim()[1] * 1.12))
+        panels[0].set_yticks(range(len(labels)), labels)
+        panels[0].invert_yaxis()
+        panels[len(panels) // 2].set_xlabel("mean Hits@1 (%)")
+        if models:
+            handles = [bar_handle(column.label, material.looks[column.label]) for column in material.columns]
+            drawn.legend([*handles, mark_handle()], columns=4)
+    said = " Grey bars are published; a diamond on a bar is the published figure of the same model." if models else ""
+    return drawn.plot("means", "Mean Hits@1 by filter", f"Mean Hits@1 of every model, by filter.{said}")

@@ -1,0 +1,81 @@
+"""The published figures of the paper's LAMA tables, and which of them belongs beside a column of ours."""
+
+import json
+from functools import cache
+from importlib import resources
+from pathlib import PurePath
+from typing import Any
+
+from ebert.report.runs import Column
+
+SIZES = {"bert-base-cased": "base", "bert-large-cased": "large"}
+MODES = {"bert": "BERT", "concat": "E-BERT-concat", "replace": "E-BERT-replace"}
+# How the paper's models are called here, in the order of its tables.
+MODELS = {
+    "BERT-base": "BERT base",
+    "E-BERT-replace-base": "E-BERT replace base",
+    "E-BERT-concat-base": "E-BERT concat base",
+    "ERNIE": "ERNIE",
+    "KnowBert": "KnowBert",
+    "BERT-large": "BERT large",
+    "E-BERT-replace-large": "E-BERT replace large",
+    "E-BERT-concat-large": "E-BERT concat large",
+    "K-Adapter": "K-Adapter",
+}
+ALL_QUESTIONS, KNOWBERT_QUESTIONS = "all questions", "questions with a KnowBert subject"
+
+
+@cache
+def figures() -> dict[str, Any]:
+    """Read the published figures."""
+    path = resources.files("ebert.report") / "data" / "published.json"
+    value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return value
+
+
+def means(questions: str, name: str) -> dict[str, float]:
+    """Give the published mean Hits@1 by model, after a filter."""
+    value: dict[str, float] = figures()["mean hits@1"][questions][name]
+    return value
+
+
+def counterpart(column: Column) -> str | None:
+    """Name the published model that a column repeats, if there is one."""
+    size = SIZES.get(PurePath(column.run.encoder).name)
+    if not column.run.is_lama or size is None or column.mode not in MODES:
+        return None
+    return f"{MODES[column.mode]}-{size}"
+
+
+def mean(column: Column, name: str) -> float | None:
+    """Give the published mean Hits@1 of a column's counterpart after a filter."""
+    model = counterpart(column)
+    return means(ALL_QUESTIONS, name).get(model) if model else None
+
+
+def relation(model: str | None, key: str, name: str) -> float | None:
+    """Give the published Hits@1 of a model on a relation after a filter."""
+    found = figures()["relations"].get(key, {}).get(name)
+    return None if found is None or model is None else found["hits@1"].get(model)
+
+
+def questions(key: str, name: str) -> int | None:
+    """Give how many questions of a relation the paper had left after a filter."""
+    found = figures()["relations"].get(key, {}).get(name)
+    return None if found is None else int(found["questions"])
+
+
+def change(column: Column, key: str) -> float | None:
+    """Give the published change in Hits@1 on a relation against plain BERT of the same size."""
+    model = counterpart(column)
+    plain = counterpart(Column(column.run, "bert"))
+    ours, theirs = relation(model, key, "all"), relation(plain, key, "all")
+    return None if ours is None or theirs is None else round(ours - theirs, 4)
+
+
+def label(key: str, *, is_lama: bool) -> str:
+    """Name a relation for people: 'P103 native language'."""
+    if not is_lama:
+        return key
+    name = figures()["labels"].get(key)
+    return f"{key} {name}" if name else key.replace("_", " ")

@@ -9,15 +9,19 @@ from typing import Any
 from ebert import files
 from ebert.errors import EbertError
 from ebert.progress import Advance, silent
-from ebert.report import curves, differences, examples, filters, frequency, html, markdown, means, relations
+from ebert.report import curves, differences, examples, facts, filters, frequency, html, markdown, means, relations
 from ebert.report.checking import verified
 from ebert.report.comparing import common
-from ebert.report.content import Cell, Options, Report, Section, Table, flat
+from ebert.report.content import Options, Report, Table, flat
 from ebert.report.material import Material
 from ebert.report.runs import Run, read_runs
 
 MARKER = "report.json"
-STEPS = 11  # what `advance` counts: reading, the sections, writing
+SECTIONS = (
+    means.section, differences.section, relations.changes, curves.section, frequency.section, filters.section,
+    examples.native, examples.changed, relations.every, facts.section,
+)  # fmt: skip
+STEPS = len(SECTIONS) + 2  # what `advance` counts: reading, the sections, writing
 
 
 def make_report(
@@ -52,19 +56,16 @@ def make_report(
 
 
 def _report(material: Material, advance: Advance) -> Report:
-    makers = (
-        _runs, means.section, differences.section, relations.changes, curves.section, frequency.section,
-        filters.section, examples.native, examples.changed, relations.every,
-    )  # fmt: skip
     sections = []
-    for maker in makers:
+    for maker in SECTIONS:
         section = maker(material)
         if section is not None:
             sections.append(section)
         advance(1)
     names = ", ".join(run.name for run in material.runs)
     what = "LAMA" if material.is_lama else "Probing"
-    return Report(f"{what}: {names}", _warnings(material.runs), differences.headlines(material), sections)
+    about = [facts.about(run) for run in material.runs]
+    return Report(f"{what}: {names}", about, facts.warnings(material.runs), differences.headlines(material), sections)
 
 
 def _have_something_in_common(runs: Sequence[Run]) -> None:
@@ -74,67 +75,6 @@ def _have_something_in_common(runs: Sequence[Run]) -> None:
                 raise EbertError(
                     f"{earlier.folder} and {run.folder} have no question in common; report them one by one"
                 )
-
-
-def _warnings(runs: Sequence[Run]) -> list[str]:
-    said = []
-    for run in runs:
-        if not run.complete:
-            said.append(f"{run.name} is incomplete: {len(run.ids):,} questions so far. Its figures will change.")
-        if run.info.get("limit") is not None:
-            said.append(
-                f"{run.name} asked at most {run.info['limit']} questions of each relation (--limit). "
-                "Its figures are for trying out, not to be quoted or set against published ones."
-            )
-        if run.info.get("oracle"):
-            said.append(f"{run.name} took its subjects' entities from the benchmark's own annotation (--oracle).")
-        said += [f"{run.name}: {note}." for note in run.notes]
-    return said
-
-
-def _runs(material: Material) -> Section:
-    """Say what was run: encoders, vectors, commands."""
-    facts = [_facts(run) for run in material.runs]
-    names = list(dict.fromkeys(name for one in facts for name in one))
-    rows = [(name, *(one.get(name) for one in facts)) for name in names]
-    text = ["All scores below were computed anew from the predictions of these runs and agree with their metrics.json."]
-    return Section("runs", "Runs", text, [
-        Table("runs", "What was run", ("", *(run.label for run in material.runs)), rows),
-    ])  # fmt: skip
-
-
-def _facts(run: Run) -> dict[str, Cell]:
-    info = run.info
-    model = info.get("model") or {}
-    vectors = model.get("vectors") or {}
-    covered = int(run.outcomes.covered.sum())
-    return {
-        "benchmark": str(info["benchmark"]),
-        "encoder": run.encoder,
-        "model": str(model["name"]) if model.get("name") else "none: plain BERT",
-        "vectors": Path(str(vectors["path"])).name if vectors.get("path") else None,
-        "command": info.get("command"),
-        "entities": vectors.get("entities"),
-        "dimension": vectors.get("dimension"),
-        "modes": ", ".join(run.modes),
-        "filters": ", ".join(run.filters),
-        "questions": len(run.ids),
-        "with a vector": f"{covered:,} ({100 * covered / len(run.ids):.1f} %)",
-        "found by": _listed(info.get("covered_by")),
-        "not asked": _listed(info.get("not asked")),
-        "candidate answers": info.get("candidates"),
-        "precision": info.get("precision"),
-        "state": run.warning or "complete",
-        "ebert": info.get("ebert"),
-        "minutes": round(float(info["seconds"]) / 60, 1) if info.get("seconds") is not None else None,
-        "machine": info.get("machine"),
-    }
-
-
-def _listed(counts: Any) -> str | None:
-    if not isinstance(counts, dict):
-        return None
-    return ", ".join(f"{name}: {count:,}" for name, count in counts.items() if count) or "none"
 
 
 def _csv(table: Table) -> str:

@@ -118,23 +118,26 @@ def pairs(runs: Sequence[Run]) -> list[tuple[Column, Column]]:
     """Give the columns to compare: all modes of a run, the same mode of two runs, and others if two runs share none."""
     found: list[tuple[Column, Column]] = []
     for number, run in enumerate(runs):
-        plain_first = sorted(run.modes, key=lambda mode: mode != "bert")
+        modes = sorted(run.modes, key=lambda mode: mode != "bert")
         found += [
-            (Column(run, mode), Column(run, against))
-            for place, against in enumerate(plain_first)
-            for mode in plain_first[place + 1 :]
+            (Column(run, one), Column(run, modes[place])) for place in range(len(modes)) for one in modes[place + 1 :]
         ]
         for earlier in runs[:number]:
-            shared = [mode for mode in run.modes if mode in earlier.modes]
-            found += [(Column(run, mode), Column(earlier, mode)) for mode in shared]
-            for column in [Column(run, mode) for mode in run.modes] + [Column(earlier, m) for m in earlier.modes]:
-                plain = baseline(column, [run, earlier])
-                if plain is not None and plain.run is not column.run:
-                    found.append((column, plain))
-            if not shared:
-                found += [(Column(run, m), Column(earlier, n)) for m in run.modes for n in earlier.modes if n != "bert"]
-    unique = {(a.run.name, a.mode, b.run.name, b.mode): (a, b) for a, b in found}
-    return list(unique.values())
+            found += _between(run, earlier)
+    return list(dict.fromkeys(found))
+
+
+def _between(run: Run, earlier: Run) -> list[tuple[Column, Column]]:
+    """Give the columns of two runs to compare; where plain BERT is one of them, the other is held against it."""
+    shared = [mode for mode in run.modes if mode in earlier.modes]
+    found = [(Column(run, mode), Column(earlier, mode)) for mode in shared]
+    for one, other in ((run, earlier), (earlier, run)):
+        if "bert" not in one.modes and "bert" in other.modes:
+            found += [(Column(one, mode), Column(other, "bert")) for mode in one.modes]
+    if not shared:
+        known = [(Column(run, m), Column(earlier, n)) for m in run.modes for n in earlier.modes]
+        found += [(one, other) for one, other in known if "bert" not in (one.mode, other.mode)]
+    return found
 
 
 def _resample(

@@ -62,6 +62,7 @@ class Report:
     """A whole report."""
 
     title: str
+    about: Sequence[tuple[str, str]]  # of every run: what it is, the command that made it
     warnings: Sequence[str]
     headlines: Sequence[str]
     sections: Sequence[Section] = field(default_factory=list)

@@ -67,7 +67,7 @@ def _groups(runs: Sequence[Run]) -> list[list[Run]]:
 
 def _deleted(material: Material, run: Run, key: str) -> Table:
     named = "uhn" in run.filters
-    header = ["relation", "questions", "string-match", "%"]
+    header = [_heading(run), "questions", "string-match", "%"]
     header += ["%, published"] if material.is_lama else []
     header += ["name", "both, %"] if named else []
     header += ["both, %, published"] if named and material.is_lama else []
@@ -83,6 +83,11 @@ def _deleted(material: Material, run: Run, key: str) -> Table:
         f"deleted{key}", f"Questions deleted by relation: {run.label}", tuple(header), rows,
         note="The published shares follow from the paper's numbers of questions before and after each filter.",
     )  # fmt: skip
+
+
+def _heading(run: Run) -> str:
+    """Head the column of relations; a run that needs a warning has it there, so that the CSV has it too."""
+    return f"relation ({run.label})" if run.warning else "relation"
 
 
 def _published(relation: str, name: str) -> float | None:
@@ -118,7 +123,7 @@ def _examples(material: Material, group: Sequence[Run], key: str, text: list[str
             filled = str(question["text"]).replace("[MASK]", f"[MASK: {', '.join(question['answers'])}]")
             parts = parts_text(names[one]["parts"]) if which == "name" and one in names else None
             rows.append((which, material.label(relation), share, filled, str(question["subject"]), parts))
-    header = ("filter", "relation", "deleted (%)", "for example", "subject", "rank by part")
+    header = ("filter", _heading(run), "deleted (%)", "for example", "subject", "rank by part")
     title = f"A deleted question of each relation: {run.label}"
     note = "(-,1): the answer is BERT's first guess for the last name and not among its three best for the first name."
     return [*found, Table(f"deleted-examples{key}", title, header, rows, note=note)]
@@ -161,7 +166,7 @@ def _names(material: Material, run: Run, names: Mapping[str, Mapping[str, Any]],
         for relation in run.outcomes.relations
         if relation in counts
     ]
-    header = ("relation", "looked at", "deleted", "%", "by the first part", "by the last part", "by another part",
+    header = (_heading(run), "looked at", "deleted", "%", "by the first part", "by the last part", "by another part",
               "by several parts", "at rank 1", "at rank 2", "at rank 3")  # fmt: skip
     return Table(
         f"names{key}", f"What gave persons away: {run.label}", header, rows,
@@ -191,6 +196,7 @@ def _plot(material: Material, run: Run, key: str) -> Plot:
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("questions deleted (%)")
+        axes.set_title(run.label)
         drawn.legend([one, *([other] if "uhn" in run.filters else []), *([mark_handle()] if known else [])])
     caption = "The share of each relation's questions that each filter deletes; relations that lose none are left out."
     return drawn.plot(f"deleted{key}", f"Questions deleted: {run.label}", caption)

@@ -7,19 +7,23 @@ from ebert.report.comparing import Change
 from ebert.report.content import Cell, Plot, Report, Section, Table, shown
 
 LONG = 25  # rows from which a table scrolls in a window of its own
+WIDE = 40  # characters from which a column gets more room
 
 
 def page(report: Report) -> str:
     """Write the page."""
     links = "".join(f'<a href="#{escape(one.key)}">{escape(one.title)}</a>' for one in report.sections)
     warnings = "".join(f'<p class="warning" role="note">⚠ {escape(text)}</p>' for text in report.warnings)
+    about = "".join(
+        f'<p class="about">{escape(what)}<br><code>{escape(command)}</code></p>\n' for what, command in report.about
+    )
     headlines = "".join(f"<li>{escape(text)}</li>" for text in report.headlines)
     sections = "".join(map(_section, report.sections))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(report.title)}</title>\n<style>\n{_data('page.css')}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{escape(report.title)}</h1>\n{warnings}\n"
+        f"<h1>{escape(report.title)}</h1>\n{about}{warnings}\n"
         f'<ul class="headlines">{headlines}</ul>\n<nav aria-label="Sections">{links}</nav>\n{sections}'
         "<footer>Made by <code>ebert report</code>. The tables are beside this page as CSV, the plots as SVG."
         "</footer>\n"
@@ -46,13 +50,17 @@ def _plot(plot: Plot) -> str:
 
 def _table(table: Table) -> str:
     texts = [any(isinstance(row[place], str) for row in table.rows) for place in range(len(table.header))]
+    kinds = [
+        "number" if not is_text else "text wide" if max(len(shown(row[place])) for row in table.rows) > WIDE else "text"
+        for place, is_text in enumerate(texts)
+    ]
     head = "".join(
-        f'<th scope="col"{" class=text" if is_text else ""}><button>{escape(name)}</button></th>'
-        for name, is_text in zip(table.header, texts, strict=True)
+        f'<th scope="col" class="{kind}"><button>{escape(name)}</button></th>'
+        for name, kind in zip(table.header, kinds, strict=True)
     )
     body = "".join(
         f"<tr{' class=published' if number in table.published else ''}>"
-        + "".join(_cell(cell, is_text) for cell, is_text in zip(row, texts, strict=True))
+        + "".join(_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True))
         + "</tr>\n"
         for number, row in enumerate(table.rows)
     )
@@ -64,8 +72,7 @@ def _table(table: Table) -> str:
     )
 
 
-def _cell(cell: Cell, is_text: bool) -> str:
-    kind = "text" if is_text else "number"
+def _cell(cell: Cell, kind: str) -> str:
     if isinstance(cell, Change):
         if cell.clear:
             kind += " up" if cell.value > 0 else " down"

@@ -8,6 +8,8 @@ from ebert.report.content import Plot, Report, Section, Table, shown
 def document(report: Report) -> str:
     """Write the document."""
     lines = [f"# {escape(report.title)}", ""]
+    for what, command in report.about:
+        lines += [escape(what), "", f"    {' '.join(command.split())}", ""]
     for text in report.warnings:
         lines += [f"> **Warning:** {escape(text)}", ""]
     lines += [f"- {escape(text)}" for text in report.headlines] + [""]

@@ -22,6 +22,7 @@ MODELS = {
     "E-BERT-concat-large": "E-BERT concat large",
     "K-Adapter": "K-Adapter",
 }
+GOOGLE_RE = ("date_of_birth", "place_of_birth", "place_of_death")
 ALL_QUESTIONS, KNOWBERT_QUESTIONS = "all questions", "questions with a KnowBert subject"
 
 
@@ -78,4 +79,4 @@ def label(key: str, *, is_lama: bool) -> str:
     if not is_lama:
         return key
     name = figures()["labels"].get(key)
-    return f"{key} {name}" if name else key.replace("_", " ")
+    return f"{key} {name}" if name else f"Google-RE {key.replace('_', ' ')}" if key in GOOGLE_RE else key

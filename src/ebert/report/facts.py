@@ -1,0 +1,82 @@
+"""What was run: encoders, vectors, commands, and what to be warned of."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ebert.report.content import Cell, Section, Table
+from ebert.report.material import Material
+from ebert.report.runs import Run
+
+
+def warnings(runs: Sequence[Run]) -> list[str]:
+    """Say what keeps the runs from being results like others."""
+    said = []
+    for run in runs:
+        if not run.complete:
+            said.append(f"{run.name} is incomplete: {len(run.ids):,} questions so far. Its figures will change.")
+        if run.info.get("limit") is not None:
+            said.append(
+                f"{run.name} asked at most {run.info['limit']} questions of each relation (--limit). "
+                "Its figures are for trying out, not to be quoted or set against published ones."
+            )
+        if run.info.get("oracle"):
+            said.append(f"{run.name} took its subjects' entities from the benchmark's own annotation (--oracle).")
+        said += [f"{run.name}: {note}." for note in run.notes]
+    return said
+
+
+def section(material: Material) -> Section:
+    """Say what was run: encoders, vectors, commands."""
+    facts = [_facts(run) for run in material.runs]
+    names = list(dict.fromkeys(name for one in facts for name in one))
+    rows = [(name, *(one.get(name) for one in facts)) for name in names]
+    text = ["All scores below were computed anew from the predictions of these runs and agree with their metrics.json."]
+    return Section("runs", "Runs", text, [
+        Table("runs", "What was run", ("", *(run.label for run in material.runs)), rows),
+    ])  # fmt: skip
+
+
+def about(run: Run) -> tuple[str, str]:
+    """Say in a line what a run is, and give its command."""
+    facts = _facts(run)
+    vectors = facts["vectors"]
+    said = f"no vectors, {facts['questions']:,} questions"
+    if vectors:
+        entities = f" ({facts['entities']:,} entities)" if isinstance(facts["entities"], int) else ""
+        said = f"vectors {vectors}{entities}, {facts['questions']:,} questions, {facts['with a vector']} with a vector"
+    return f"{run.label}: {run.encoder}, {said}.", str(run.info.get("command", ""))
+
+
+def _facts(run: Run) -> dict[str, Cell]:
+    info = run.info
+    model = info.get("model") or {}
+    vectors = model.get("vectors") or {}
+    covered = int(run.outcomes.covered.sum())
+    return {
+        "benchmark": str(info["benchmark"]),
+        "encoder": run.encoder,
+        "model": str(model["name"]) if model.get("name") else "none: plain BERT",
+        "vectors": Path(str(vectors["path"])).name if vectors.get("path") else None,
+        "command": info.get("command"),
+        "entities": vectors.get("entities"),
+        "dimension": vectors.get("dimension"),
+        "modes": ", ".join(run.modes),
+        "filters": ", ".join(run.filters),
+        "questions": len(run.ids),
+        "with a vector": f"{covered:,} ({100 * covered / len(run.ids):.1f} %)",
+        "found by": _listed(info.get("covered_by")),
+        "not asked": _listed(info.get("not asked")),
+        "candidate answers": info.get("candidates"),
+        "precision": info.get("precision"),
+        "state": run.warning or "complete",
+        "ebert": info.get("ebert"),
+        "minutes": round(float(info["seconds"]) / 60, 1) if info.get("seconds") is not None else None,
+        "machine": info.get("machine"),
+    }
+
+
+def _listed(counts: Any) -> str | None:
+    if not isinstance(counts, dict):
+        return None
+    return ", ".join(f"{name}: {count:,}" for name, count in counts.items() if count) or "none"

@@ -9,8 +9,9 @@ import pytest
 
 from ebert import AlignmentOptions
 from ebert.bert import SOURCES
-from ebert.cli import align, cli, common, fill, vectors
+from ebert.cli import align, cli, common, fill, probe, vectors
 from ebert.model import MODES
+from ebert.probing.options import FILTERS
 from ebert.vectors import transfer
 
 
@@ -36,7 +37,8 @@ def test_the_commands_of_the_specification_are_there():
         ("bert", "get"), ("corpus", "build"), ("corpus", "info"), ("corpus", "wikidata"),
         ("vectors", "import"), ("vectors", "info"), ("vectors", "find"), ("vectors", "nearest"), ("vectors", "add"),
         ("vectors", "add-many"), ("vectors", "export"), ("vectors", "train"),
-        ("align",), ("fill",), ("report",), ("export",), ("starter",), ("doctor",),
+        ("align",), ("fill",), ("probe", "lama"), ("probe", "questions"), ("lama", "uhn"), ("report",), ("export",),
+        ("starter",), ("doctor",),
     }  # fmt: skip
 
 
@@ -46,7 +48,8 @@ def test_options_agree_with_the_library():
     assert {name: given[name] for name in given if name in fields} == fields
     assert vectors.FORMATS == transfer.FORMATS
     assert vectors.KINDS == transfer.KINDS
-    assert fill.MODES == MODES
+    assert fill.MODES == probe.MODES == MODES
+    assert probe.FILTERS == FILTERS
     sources = next(option for option in cli.commands["bert"].commands["get"].params if option.name == "source")
     assert tuple(sources.type.choices) == tuple(SOURCES)
     import torch

@@ -53,7 +53,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     "--vocabulary",
     type=click.Path(path_type=Path),
     help="The words to choose from, one a line; LAMA's own if not given.",
-)  # noqa: E501
+)
 @click.option("--oracle", is_flag=True, help="Take LAMA's Wikidata ids for subjects, where the store has them.")
 @click.option("--name-bert", default=NAME_BERT, show_default=True, help="Whom the person-name filter asks.")
 @_options
@@ -86,16 +86,17 @@ def lama(
     "--vocabulary",
     type=click.Path(path_type=Path),
     help="The words to choose from, one a line, beside the answers.  [default: all words of the encoder]",
-)  # noqa: E501
+)
 @_options
 def questions(data: Path, filters: str, vocabulary: Path | None, **rest: Any) -> None:
     """Probe with questions of your own: DATA has one JSON object a line.
 
     \b
-    Example, of a line:
+    Lines:
       {"text": "The capital of [[France]] is [MASK].", "answers": ["Paris"], "relation": "capital"}
-    or
       {"template": "The capital of [X] is [Y].", "subject": "France", "answers": ["Paris"]}
+    Example:
+      ebert probe questions own.jsonl --model starter --out runs/own
     """
     from ebert.probing.own import read_questions
 

@@ -59,8 +59,8 @@ class Vocabulary:
     @property
     def lower_cases(self) -> bool:
         """Whether the tokenizer makes no difference between capitals and small letters."""
-        upper, lower = self._tokenizer(["The Cat", "the cat"], add_special_tokens=False)["input_ids"]
-        return bool(upper == lower)
+        normalizer = self._tokenizer.backend_tokenizer.normalizer  # ids would not do: unknown words are all the same
+        return normalizer is not None and bool(normalizer.normalize_str("Cat") == normalizer.normalize_str("cat"))
 
     def ids(self, words: Iterable[str]) -> list[int]:
         """Give the wordpieces of words that are one, or an error that names those that are not."""

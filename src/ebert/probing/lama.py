@@ -6,8 +6,10 @@ T-REx, and ``common_vocab_cased.txt``. LAMA-UHN in the same layout is read alike
 
 import hashlib
 import json
+import lzma
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -81,6 +83,15 @@ class _Raw:
 
 
 def _read(path: Path) -> _Raw:
+    try:
+        return _read_files(path)
+    except FileNotFoundError:
+        raise EbertError(f"{path} does not exist; give LAMA's folder or archive") from None
+    except (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, OSError) as error:
+        raise EbertError(f"{path} cannot be read ({error}); give LAMA's folder or archive") from None
+
+
+def _read_files(path: Path) -> _Raw:
     raw = _Raw()
     for name, lines in lama_files(path):
         digest = hashlib.sha256()
@@ -115,27 +126,22 @@ def relation_of(name: PurePosixPath | Path) -> str:
 
 def lama_files(path: Path) -> Iterator[tuple[PurePosixPath | Path, Iterable[bytes]]]:
     """Go through the files of a folder or an archive (tar in any packing, or zip), each with its lines."""
-    try:
-        if path.is_dir():
-            for file in sorted(path.rglob("*")):
-                if file.is_file() and (is_relation(file) or file.name in (TEMPLATES, VOCABULARY)):
-                    with file.open("rb") as lines:
-                        yield file, lines
-        elif zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                for member in archive.namelist():
-                    with archive.open(member) as packed:
-                        yield PurePosixPath(member), packed
-        else:
-            with tarfile.open(path) as archive:
-                for entry in archive:
-                    content: IO[bytes] | None = archive.extractfile(entry)
-                    if content is not None:
-                        yield PurePosixPath(entry.name), content
-    except FileNotFoundError:
-        raise EbertError(f"{path} does not exist; give LAMA's folder or archive") from None
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
-        raise EbertError(f"{path} cannot be read ({error}); give LAMA's folder or archive") from None
+    if path.is_dir():
+        for file in sorted(path.rglob("*")):
+            if file.is_file() and (is_relation(file) or file.name in (TEMPLATES, VOCABULARY)):
+                with file.open("rb") as lines:
+                    yield file, lines
+    elif zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.namelist():
+                with archive.open(member) as packed:
+                    yield PurePosixPath(member), packed
+    else:
+        with tarfile.open(path) as archive:
+            for entry in archive:
+                content: IO[bytes] | None = archive.extractfile(entry)
+                if content is not None:
+                    yield PurePosixPath(entry.name), content
 
 
 def _lines(lines: Iterable[bytes], digest: Any) -> Iterator[tuple[int, bytes]]:

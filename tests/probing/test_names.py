@@ -1,0 +1,46 @@
+"""The person-name filter, with the examples of the paper's Table 2 and the real BERT."""
+
+import pytest
+
+from ebert.probing import names
+from ebert.probing.question import Question
+
+
+def question(relation, subject, answer):
+    return Question(f"{relation}/{subject}", relation, f"{subject} [MASK]", (answer,), subject)
+
+
+def test_what_is_asked_depends_on_the_relation():
+    asked = [question("P19", "Anna Rossi", "Rome"), question("P1412", "Anna  Bo", "x"), question("P36", "Peru", "Lima")]
+    keys = names.wanted(asked)
+    assert keys == [("Anna", "city"), ("Anna", "language"), ("Bo", "language"), ("Rossi", "city")]
+    assert names.sentence(keys[0]) == "Anna is a common name in the following city: [MASK]."
+    assert {names.KINDS[r] for r in ("P20", "place_of_birth", "place_of_death")} == {"city"}
+    assert (names.KINDS["P27"], names.KINDS["P103"]) == ("country", "language")
+
+
+def test_any_part_of_the_name_drops_a_question():
+    guesses = {
+        ("Anna", "language"): ["English", "Dutch", "Danish"],
+        ("Rossi", "language"): ["Latin", "Italian", "Greek"],
+    }
+    check = names.check(question("P103", "Anna Rossi", "Italian"), guesses)
+    assert (check.parts, check.dropped) == ((None, 2), True)
+    check = names.check(question("P103", "Anna Rossi", "italian"), guesses)
+    assert (check.parts, check.dropped) == ((None, None), False)
+    assert names.check(question("P36", "Peru", "Lima"), guesses).parts == ()
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("relation", "subject", "answer", "parts"),
+    [
+        ("P1412", "Fulvio Tomizza", "Italian", (1, 1)),
+        ("P103", "Tommy Nilsson", "Swedish", (None, 1)),
+        ("P27", "Harumi Inoue", "Japan", (1, None)),
+        ("P103", "Daniel Ceccaldi", "French", (None, None)),
+    ],
+)
+def test_names_of_the_paper(bert, relation, subject, answer, parts):
+    asked = question(relation, subject, answer)
+    assert names.check(asked, dict(names.ask(bert, names.parts_of(asked)))).parts == parts

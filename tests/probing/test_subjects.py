@@ -1,0 +1,63 @@
+"""From subjects to entities: titles, redirects, labels and oracles."""
+
+import pytest
+
+from ebert import EbertError
+from ebert.probing.question import Question
+from ebert.probing.subjects import Finder, find_all, read_labels, ways
+
+
+def question(subject, *, entity=None, oracle=None, name="1"):
+    return Question(name, "P36", f"{subject} is [MASK]", ("x",), subject, 0, entity, oracle)
+
+
+def found(finder, *args, **kwargs):
+    subject = finder(question(*args, **kwargs))
+    return subject and (subject.entity.title, subject.way)
+
+
+def test_titles_go_before_redirects(store):
+    finder = Finder(store)
+    assert found(finder, "France") == ("France", "title")
+    assert found(finder, "france") == ("France", "title")
+    assert found(finder, "Republic of Peru") == ("France", "redirect")
+    assert found(finder, "Peru") is None
+    assert found(finder, "") is None
+
+
+def test_the_lowest_id_of_a_label_wins(store, tmp_path):
+    path = tmp_path / "labels.tsv"
+    path.write_text("id\tlabel\nQ142\tGaul\nQ38\tGaul\nQ142\tItaly\n")
+    labels = read_labels(path)
+    assert labels == {"Gaul": 38, "Italy": 142}
+    finder = Finder(store, labels=labels)
+    assert found(finder, "Gaul") == ("Italy", "label")
+    assert found(finder, "Italy") == ("France", "label")  # the paper's rule knows no titles
+    assert found(finder, "France") == ("France", "title")
+
+
+def test_oracles_only_on_request(store):
+    assert found(Finder(store), "Somebody", oracle="Q168359") is None
+    assert found(Finder(store, oracle=True), "Somebody", oracle="Q168359") == ("Jean Marais", "oracle")
+    assert found(Finder(store, oracle=True), "France", oracle="Q99") == ("France", "title")
+
+
+def test_an_entity_that_is_given_is_not_replaced_by_another(store):
+    assert found(Finder(store), "France", entity="Italy") == ("Italy", "given")
+    assert found(Finder(store), "France", entity="Zorblax") is None
+
+
+def test_coverage_is_counted_by_way(store):
+    asked = [question(name, name=str(n)) for n, name in enumerate(["France", "Italy", "Republic of Peru", "Nowhere"])]
+    subjects = find_all(asked, Finder(store))
+    assert sorted(subjects) == ["0", "1", "2"]
+    assert ways(subjects) == {"redirect": 1, "title": 2}
+    assert find_all(asked, None) == {}
+
+
+@pytest.mark.parametrize("text", ["id\tlabel\nX\tParis\n", "id\tlabel\n", "label\nParis\n"])
+def test_bad_labels(tmp_path, text):
+    path = tmp_path / "labels.tsv"
+    path.write_text(text)
+    with pytest.raises(EbertError):
+        read_labels(path)

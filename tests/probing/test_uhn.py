@@ -1,0 +1,63 @@
+"""LAMA-UHN, written from a small LAMA: the examples of the paper's Table 2, judged by the real BERT."""
+
+import json
+
+import pytest
+from small_lama import line, rows
+
+from ebert import EbertError
+from ebert.probing.lama import read_lama
+from ebert.probing.uhn import Deleted, write_uhn
+
+KEPT = [("P103", "Daniel Ceccaldi", "French"), ("P176", "Boeing 747", "Airbus")]
+DROPPED = [
+    ("P1412", "Fulvio Tomizza", "Italian"),
+    ("P103", "Tommy Nilsson", "Swedish"),
+    ("P27", "Harumi Inoue", "Japan"),
+    ("P176", "Fiat Multipla", "Fiat"),
+    ("P138", "Christmas Island", "Christmas"),
+    ("P1001", "Australian Senate", "Australia"),
+]
+
+
+@pytest.fixture
+def data(tmp_path):
+    folder = tmp_path / "lama"
+    (folder / "TREx").mkdir(parents=True)
+    for number, (relation, subject, answer) in enumerate(KEPT + DROPPED):
+        with (folder / "TREx" / f"{relation}.jsonl").open("a") as file:
+            file.write(line(f"u{number}", subject, answer, None, "TREx") + "\n")
+    relations = dict.fromkeys(relation for relation, _, _ in KEPT + DROPPED)
+    (folder / "relations.jsonl").write_text(
+        "".join(json.dumps({"relation": name, "template": "[X] is [Y] ."}) + "\n" for name in relations)
+    )
+    (folder / "common_vocab_cased.txt").write_text("French\nItalian\n")
+    return folder
+
+
+@pytest.mark.real
+def test_the_paper_s_examples_are_deleted_and_others_stay(bert, data, tmp_path):
+    deleted = write_uhn(data, tmp_path / "uhn", bert)
+    assert deleted == [
+        Deleted("P27", 1, 0, 1), Deleted("P103", 2, 0, 1), Deleted("P138", 1, 1, 0), Deleted("P176", 2, 1, 0),
+        Deleted("P1001", 1, 1, 0), Deleted("P1412", 1, 0, 1),
+    ]  # fmt: skip
+    left = read_lama(tmp_path / "uhn")
+    assert sorted((q.relation, q.subject, q.answers[0]) for q in left.questions) == sorted(KEPT)
+    for relation in ("P103", "P176"):  # lines are LAMA's own, to the byte
+        own = (tmp_path / "uhn" / "TREx" / f"{relation}.jsonl").read_bytes()
+        assert own in (data / "TREx" / f"{relation}.jsonl").read_bytes()
+    assert (tmp_path / "uhn" / "relations.jsonl").read_bytes() == (data / "relations.jsonl").read_bytes()
+    told = {row["relation"]: row for row in rows(tmp_path / "uhn" / "dropped.jsonl")}
+    assert told["P103"]["parts"] == [{"part": "Tommy", "rank": None}, {"part": "Nilsson", "rank": 1}]
+    assert told["P103"]["where"] == "TREx/P103.jsonl:2"
+    assert told["P176"]["rule"] == "string-match"
+
+
+def test_nothing_else_is_overwritten(data, tmp_path):
+    (tmp_path / "uhn").mkdir()
+    (tmp_path / "uhn" / "mine").write_text("x")
+    with pytest.raises(EbertError, match="exists"):
+        write_uhn(data, tmp_path / "uhn", None)
+    with pytest.raises(EbertError, match="holds something else"):
+        write_uhn(data, tmp_path / "uhn", None, overwrite=True)

@@ -1,6 +1,7 @@
 """Differences between two columns, question by question, with paired bootstrap intervals.
 
-Questions are resampled within each relation, as many as it has; the mean over relations is taken of every resample. A
+Questions are resampled within each relation, as many as it has; the mean over relations is taken of every resample. For
+the mean over questions they are resampled from all relations at once, since a handful may come from many relations. A
 question's difference in Hits@1 is -1, 0 or 1, so that drawing n questions with replacement is drawing three counts from
 a multinomial distribution: thousands of resamples of 40,000 questions take milliseconds, and nothing is approximated.
 """
@@ -83,7 +84,7 @@ def difference(
         questions=int(asked.sum()),
         right=(int(right.sum()), int(other_right.sum())),
         macro=_change((net / asked).mean(), (drawn / asked[:, None]).mean(axis=0)),
-        micro=_change(net.sum() / asked.sum(), drawn.sum(axis=0) / asked.sum()),
+        micro=_pooled(int(asked.sum()), int(gained.sum()), int(lost.sum()), resamples),
         relations={
             label: _change(net[row] / asked[row], drawn[row] / asked[row]) for row, label in enumerate(names)
         },
@@ -150,6 +151,11 @@ def _resample(
         counts = rng.multinomial(n, [up / n, down / n, max(0.0, (n - up - down) / n)], size=resamples)
         drawn[row] = counts[:, 0] - counts[:, 1]
     return drawn
+
+
+def _pooled(asked: int, gained: int, lost: int, resamples: int) -> Change:
+    drawn = _resample(np.array([asked]), np.array([gained]), np.array([lost]), resamples)[0]
+    return _change((gained - lost) / asked, drawn / asked)
 
 
 def _change(value: float, drawn: NDArray[np.float64]) -> Change:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ebert.report import published
 from ebert.report.content import Cell, Section, Table
 from ebert.report.material import Material
 from ebert.report.runs import Run
@@ -20,6 +21,11 @@ def warnings(runs: Sequence[Run]) -> list[str]:
                 f"{run.name} asked at most {run.info['limit']} questions of each relation (--limit). "
                 "Its figures are for trying out, not to be quoted or set against published ones."
             )
+        if run.is_lama and not published.covers(run.outcomes.relations):
+            said.append(
+                f"{run.name} has {len(run.outcomes.relations)} of LAMA's {len(published.figures()['relations'])} "
+                "relations: its means, and the published ones beside them, are over these."
+            )
         if run.info.get("oracle"):
             said.append(f"{run.name} took its subjects' entities from the benchmark's own annotation (--oracle).")
         said += [f"{run.name}: {note}." for note in run.notes]
@@ -30,8 +36,13 @@ def section(material: Material) -> Section:
     """Say what was run: encoders, vectors, commands."""
     facts = [_facts(run) for run in material.runs]
     names = list(dict.fromkeys(name for one in facts for name in one))
-    rows = [(name, *(one.get(name) for one in facts)) for name in names]
-    text = ["All scores below were computed anew from the predictions of these runs and agree with their metrics.json."]
+    rows = [(name, *cells) for name in names if any(cells := [one.get(name) for one in facts])]
+    text = [
+        "All scores of this report were computed anew from the predictions of these runs, and agree with metrics.json."
+    ]
+    missing = [run.label for run in material.runs if not (run.folder / "metrics.json").is_file()]
+    if missing:
+        text = [f"All scores were computed from the predictions; there is no metrics.json yet in {', '.join(missing)}."]
     return Section("runs", "Runs", text, [
         Table("runs", "What was run", ("", *(run.label for run in material.runs)), rows),
     ])  # fmt: skip
@@ -43,8 +54,11 @@ def about(run: Run) -> tuple[str, str]:
     vectors = facts["vectors"]
     said = f"no vectors, {facts['questions']:,} questions"
     if vectors:
-        entities = f" ({facts['entities']:,} entities)" if isinstance(facts["entities"], int) else ""
-        said = f"vectors {vectors}{entities}, {facts['questions']:,} questions, {facts['with a vector']} with a vector"
+        entities = f"{facts['entities']:,} " if isinstance(facts["entities"], int) else ""
+        said = (
+            f"{entities}entity vectors ({vectors}), {facts['questions']:,} questions, "
+            f"{facts['with a vector']} with a vector"
+        )
     return f"{run.label}: {run.encoder}, {said}.", str(run.info.get("command", ""))
 
 
@@ -56,9 +70,10 @@ def _facts(run: Run) -> dict[str, Cell]:
     return {
         "benchmark": str(info["benchmark"]),
         "encoder": run.encoder,
-        "model": str(model["name"]) if model.get("name") else "none: plain BERT",
+        "model": model.get("name") if model else "none: plain BERT",
         "vectors": Path(str(vectors["path"])).name if vectors.get("path") else None,
         "command": info.get("command"),
+        "vectors' fingerprint": str(vectors["fingerprint"])[:12] if vectors.get("fingerprint") else None,
         "entities": vectors.get("entities"),
         "dimension": vectors.get("dimension"),
         "modes": ", ".join(run.modes),

@@ -7,7 +7,7 @@ from ebert.report.comparing import Change
 from ebert.report.content import Cell, Plot, Report, Section, Table, shown
 
 LONG = 25  # rows from which a table scrolls in a window of its own
-WIDE = 40  # characters from which a column gets more room
+WIDE = 28  # characters from which a column gets more room
 
 
 def page(report: Report) -> str:

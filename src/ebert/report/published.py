@@ -1,6 +1,7 @@
 """The published figures of the paper's LAMA tables, and which of them belongs beside a column of ours."""
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from pathlib import PurePath
@@ -23,7 +24,6 @@ MODELS = {
     "K-Adapter": "K-Adapter",
 }
 GOOGLE_RE = ("date_of_birth", "place_of_birth", "place_of_death")
-ALL_QUESTIONS, KNOWBERT_QUESTIONS = "all questions", "questions with a KnowBert subject"
 
 
 @cache
@@ -34,10 +34,25 @@ def figures() -> dict[str, Any]:
     return value
 
 
-def means(questions: str, name: str) -> dict[str, float]:
-    """Give the published mean Hits@1 by model, after a filter."""
-    value: dict[str, float] = figures()["mean hits@1"][questions][name]
+def knowbert_means(name: str) -> dict[str, float]:
+    """Give the published mean Hits@1 by model, after a filter, on questions with a KnowBert subject."""
+    value: dict[str, float] = figures()["mean hits@1"]["questions with a KnowBert subject"][name]
     return value
+
+
+def covers(relations: Sequence[str]) -> bool:
+    """Say whether these are all the relations of the paper, so that its means may stand beside theirs."""
+    return set(figures()["relations"]) <= set(relations)
+
+
+def means(name: str, relations: Sequence[str]) -> dict[str, float]:
+    """Give the published mean Hits@1 by model, after a filter; over some relations, if they are not all."""
+    if covers(relations):
+        value: dict[str, float] = figures()["mean hits@1"]["all questions"][name]
+        return value
+    known = [figures()["relations"][key][name]["hits@1"] for key in relations if key in figures()["relations"]]
+    models = known[0] if known else {}
+    return {model: round(sum(scores[model] for scores in known) / len(known), 4) for model in models}
 
 
 def counterpart(column: Column) -> str | None:
@@ -49,9 +64,9 @@ def counterpart(column: Column) -> str | None:
 
 
 def mean(column: Column, name: str) -> float | None:
-    """Give the published mean Hits@1 of a column's counterpart after a filter."""
+    """Give the published mean Hits@1 of a column's counterpart after a filter, over the relations of the run."""
     model = counterpart(column)
-    return means(ALL_QUESTIONS, name).get(model) if model else None
+    return means(name, column.run.outcomes.relations).get(model) if model else None
 
 
 def relation(model: str | None, key: str, name: str) -> float | None:

@@ -1,5 +1,6 @@
 """Questions to look at: those that changed, and the native-language examples of the paper's Table 1."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,7 +56,7 @@ def changed(material: Material) -> Section | None:
     title = "Examples that changed"
     text = [
         "Questions that a mode has right and plain BERT has wrong (gained), and the other way round (lost): at most "
-        f"{material.options.examples} of each, one a relation, where the rank moved most.",
+        f"{material.options.examples} of each, from as many relations as there are, where the rank moved most.",
     ]
     text += _silence(material)
     parts = [
@@ -90,12 +91,14 @@ def _changed(material: Material, column: Column, plain: Column, compared: Differ
     ):  # fmt: skip
         places = np.flatnonzero((right == 1) & (other > 1))
         places = places[np.argsort(-other[places], kind="stable")]  # where the rank moved most comes first
-        first: dict[str, int] = {}
+        turns: Counter[str] = Counter()  # the first of each relation, then the second of each, and so on
+        queue = []
         for place in places.tolist():
-            if column.run.ids[here[place]] in questions:
-                first.setdefault(names[relation[place]], place)
-        order = sorted(first, key=lambda name: (-counts[name], name))[: material.options.examples]
-        chosen += [(what, column.run.ids[here[first[name]]]) for name in order]
+            one, name = column.run.ids[here[place]], names[relation[place]]
+            if one in questions:
+                queue.append((turns[name], -counts[name], name, one))
+                turns[name] += 1
+        chosen += [(what, one) for _, _, _, one in sorted(queue)[: material.options.examples]]
     wanted = {one for _, one in chosen}
     ours = column.run.answers(wanted)
     theirs = ours if plain.run is column.run else plain.run.answers(wanted)
@@ -109,7 +112,7 @@ def _changed(material: Material, column: Column, plain: Column, compared: Differ
             ours[one].get("count"),
         ))  # fmt: skip
     gained, lost = sum(compared.gained.values()), sum(compared.lost.values())
-    header = ("", "relation", "question", "answer", plain.label, column.label, "rank before", "rank now", "links")
+    header = ("what", "relation", "question", "answer", plain.label, column.label, "rank before", "rank now", "links")
     title = f"{column.label}: {gained:,} gained, {lost:,} lost against {plain.label}"
     return Table(f"examples-{number}", title, header, rows)
 

@@ -1,11 +1,16 @@
 """Mean Hits@1 by filter: the paper's main table on LAMA, ours beside the published one."""
 
+from typing import TYPE_CHECKING
+
 from ebert.report import published
 from ebert.report.comparing import Change
 from ebert.report.content import Cell, Plot, Section, Table
 from ebert.report.material import Material
 from ebert.report.metrics import FILTERS
-from ebert.report.plots import GREY, INK, PAPER, bar_handle, drawing, mark, mark_handle
+from ebert.report.plots import GREY, INK, PAPER, drawing, mark, mark_handle
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 EXPLAINED = {
     "all": "all: every question",
@@ -95,35 +100,41 @@ def _knowbert() -> Table:
 
 def _plot(material: Material) -> Plot:
     """Draw a bar for every model, a panel for every filter."""
-    models = list(published.MODELS.items()) if material.is_lama else []
-    labels = [column.label for column in material.columns] + [f"{label} (published)" for _, label in models]
-    height = 0.9 + 0.24 * len(labels)
-    with drawing("means", width=10, height=height + (0.3 if models else 0)) as drawn:
+    theirs = {name: published.means(name, material.relations) if material.is_lama else {} for name in material.filters}
+    models = [model for model in published.MODELS if any(model in means for means in theirs.values())]
+    labels = [column.label for column in material.columns]
+    labels += [f"{published.MODELS[model]} (published)" for model in models]
+    with drawing("means", width=10, height=0.9 + 0.24 * len(labels) + (0.3 if models else 0)) as drawn:
         panels = drawn.panels(len(material.filters))
         for name, axes in zip(material.filters, panels, strict=True):
             axes.set_title(name)
-            for place, column in enumerate(material.columns):
-                value, look = material.hits(column, name), material.looks[column.label]
+            values = [material.hits(column, name) for column in material.columns]
+            axes.set_xlim(0, 1.14 * max(5.0, *(value or 0 for value in values), *theirs[name].values()))
+            for place, (column, value) in enumerate(zip(material.columns, values, strict=True)):
                 if value is not None:
-                    axes.barh(place, value, color=look.colour, hatch=look.hatch, edgecolor=PAPER, height=0.72)
-                    theirs = published.mean(column, name)
-                    beside = max(value, theirs or 0)  # not on top of the diamond
-                    axes.text(beside + 0.8, place, f"{value:.1f}", va="center", fontweight="bold")
-                    if theirs is not None:
-                        mark(axes, [theirs], [place])
-            for place, (model, _) in enumerate(models, len(material.columns)):
-                theirs = published.means(name, material.relations).get(model)
-                if theirs is not None:
-                    axes.barh(place, theirs, color=GREY, alpha=0.55, height=0.6)
-                    axes.text(theirs + 0.6, place, f"{theirs:.1f}", va="center", color=INK)
+                    axes.barh(place, value, color=material.looks[column.label].colour, height=0.74)
+                    _write(axes, place, value)
+                    known = published.mean(column, name)
+                    if known is not None:
+                        mark(axes, [known], [place])
+            for place, model in enumerate(models, len(labels) - len(models)):
+                known = theirs[name].get(model)
+                if known is not None:
+                    axes.barh(place, known, color=GREY, alpha=0.55, height=0.6)
+                    axes.text(known, place, f" {known:.1f}", va="center")
             axes.grid(visible=False, axis="y")
             axes.tick_params(axis="y", length=0)
-            axes.set_xlim(0, max(5.0, axes.get_xlim()[1] * 1.12))
         panels[0].set_yticks(range(len(labels)), labels)
-        panels[0].invert_yaxis()
+        panels[0].set_ylim(len(labels) - 0.4, -0.6)
         panels[len(panels) // 2].set_xlabel("mean Hits@1 (%)")
         if models:
-            handles = [bar_handle(column.label, material.looks[column.label]) for column in material.columns]
-            drawn.legend([*handles, mark_handle()], columns=4)
-    said = " Grey bars are published; a diamond on a bar is the published figure of the same model." if models else ""
+            drawn.legend([mark_handle()])
+    said = " Grey bars are published; a diamond is the published figure of the same model." if models else ""
     return drawn.plot("means", "Mean Hits@1 by filter", f"Mean Hits@1 of every model, by filter.{said}")
+
+
+def _write(axes: "Axes", place: int, value: float) -> None:
+    """Write a value into its bar, where no diamond covers it; beside the bar if that is too short."""
+    inside = value > 0.2 * axes.get_xlim()[1]
+    text, colour = (f" {value:.1f}", PAPER) if inside else (f"   {value:.1f}", INK)
+    axes.text(0 if inside else value, place, text, va="center", fontweight="bold", color=colour)

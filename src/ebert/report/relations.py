@@ -141,14 +141,15 @@ def _plot(material: Material, chosen: list[str]) -> Plot:
         axes.set_ylim(len(chosen) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel("bars: change in Hits@1 against plain BERT (points)   ×: substring answers (% of questions)")
+        second = "   ×: substring answers (% of questions)" if crosses else ""
+        axes.set_xlabel(f"bars: change in Hits@1 against plain BERT (points){second}")
         handles = [bar_handle(column.label, material.looks[column.label]) for column, _, _ in material.changes]
         handles += [mark_handle()] if has_published else []
         drawn.legend([*handles, *_cross(crosses)])
     which = "All relations" if material.options.all_relations else f"Relations with a change of {THRESHOLD} or more"
     caption = (
         f"{which}, the most substring answers first. Bars to the right: better than plain BERT; to the left: worse. "
-        "Crosses: how many answers are a substring of the subject's name."
+        + ("Crosses: how many answers are a substring of the subject's name." if crosses else "")
     )
     return drawn.plot("changes", "Change against plain BERT, by relation", caption)
 

@@ -26,5 +26,7 @@ def quantize(model: EBert) -> EBert:
         ) from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        quantize_dynamic(model.encoder.base_model, {nn.Linear: per_channel_dynamic_qconfig}, inplace=True)
+        quantize_dynamic(  # type: ignore[no-untyped-call]
+            model.encoder.base_model, {nn.Linear: per_channel_dynamic_qconfig}, inplace=True
+        )
     return model

@@ -34,7 +34,8 @@ def section(material: Material) -> Section | None:
             text.append(f"Tables {number}: {', '.join(one.label for one in group)}.")
         elif len(group) > 1:
             text.append("The filters deleted the same questions in all runs.")
-        parts += [_plot(material, run, key), _deleted(material, run, key)]
+        parts += [_plot(material, run, key)] if (run.outcomes.dropped > 0).any() else []
+        parts.append(_deleted(material, run, key))
         parts += _examples(material, group, key, text)
     return Section("filters", "What the filters deleted", text, parts)
 

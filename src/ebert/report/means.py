@@ -104,13 +104,15 @@ def _plot(material: Material) -> Plot:
     models = [model for model in published.MODELS if any(model in means for means in theirs.values())]
     labels = [column.label for column in material.columns]
     labels += [f"{published.MODELS[model]} (published)" for model in models]
+    ours = [material.hits(column, name) or 0.0 for column in material.columns for name in material.filters]
+    end = 1.14 * max(5.0, *ours, *(mean for means in theirs.values() for mean in means.values()))  # of all panels
     with drawing("means", width=10, height=0.9 + 0.24 * len(labels) + (0.3 if models else 0)) as drawn:
         panels = drawn.panels(len(material.filters))
         for name, axes in zip(material.filters, panels, strict=True):
             axes.set_title(name)
-            values = [material.hits(column, name) for column in material.columns]
-            axes.set_xlim(0, 1.14 * max(5.0, *(value or 0 for value in values), *theirs[name].values()))
-            for place, (column, value) in enumerate(zip(material.columns, values, strict=True)):
+            axes.set_xlim(0, end)
+            for place, column in enumerate(material.columns):
+                value = material.hits(column, name)
                 if value is not None:
                     axes.barh(place, value, color=material.looks[column.label].colour, height=0.74)
                     _write(axes, place, value)
@@ -121,7 +123,7 @@ def _plot(material: Material) -> Plot:
                 known = theirs[name].get(model)
                 if known is not None:
                     axes.barh(place, known, color=GREY, alpha=0.55, height=0.6)
-                    axes.text(known, place, f" {known:.1f}", va="center")
+                    axes.text(known + end / 60, place, f"{known:.1f}", va="center")
             axes.grid(visible=False, axis="y")
             axes.tick_params(axis="y", length=0)
         panels[0].set_yticks(range(len(labels)), labels)
@@ -135,6 +137,6 @@ def _plot(material: Material) -> Plot:
 
 def _write(axes: "Axes", place: int, value: float) -> None:
     """Write a value into its bar, where no diamond covers it; beside the bar if that is too short."""
-    inside = value > 0.2 * axes.get_xlim()[1]
-    text, colour = (f" {value:.1f}", PAPER) if inside else (f"   {value:.1f}", INK)
-    axes.text(0 if inside else value, place, text, va="center", fontweight="bold", color=colour)
+    end = axes.get_xlim()[1]
+    at, colour = (end / 60, PAPER) if value > end / 5 else (value + end / 25, INK)
+    axes.text(at, place, f"{value:.1f}", va="center", fontweight="bold", color=colour)

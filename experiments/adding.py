@@ -25,10 +25,11 @@ from typing import Any
 
 import numpy as np
 from lama import Examiner, parse_alignment
-from questions import DATA, Question, choose, load
+from questions import DATA, choose, load
 from scores import gain_error, score
 
 from ebert import EbertError, Vectors, files
+from ebert.probing.question import Question
 from ebert.vectors import Entity, layout
 from ebert.wikipedia.corpus import Corpus
 
@@ -122,7 +123,7 @@ def compare(store: Vectors, hidden: Sequence[Hidden], again: np.ndarray[Any, Any
 def hits(questions: Sequence[Question], answers: Sequence[str], base: Sequence[str]) -> dict[str, float]:
     """Count right answers, over questions (most relations have few here) and as the mean over relations."""
     clean = [index for index, question in enumerate(questions) if not question.gives_itself_away]
-    right = [100.0 * (answer == question.answer) for question, answer in zip(questions, answers, strict=True)]
+    right = [100.0 * (answer == question.answers[0]) for question, answer in zip(questions, answers, strict=True)]
     macro = score(questions, answers)
     return {
         "all": statistics.fmean(right),
@@ -136,7 +137,7 @@ def hits(questions: Sequence[Question], answers: Sequence[str], base: Sequence[s
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Do everything, printing as it goes; give all figures."""
     store, corpus, lama = Vectors.open(options.store), Corpus.open(options.corpus), load(options.data)
-    examiner = Examiner(options.bert, lama.vocabulary, cache=options.cache)
+    examiner = Examiner(options.bert, lama.vocabulary or [], cache=options.cache)
     asked = choose(lama.questions, examiner.candidates, [store.__contains__], None).questions
     hidden = choose_hidden(store, corpus, asked, options.entities, options.words)
     if not hidden:

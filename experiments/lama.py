@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from questions import DATA, Question, choose, load
+from questions import DATA, choose, load
 from scores import Score, gain_error, mean, score, tune
 
 from ebert import AlignmentOptions, EBert, EbertError, Vectors, files
@@ -31,6 +31,7 @@ from ebert.bert.cache import home
 from ebert.model import MODES, Mode
 from ebert.model.encoder import Encoder
 from ebert.model.vocabulary import Vocabulary
+from ebert.probing.question import Question
 from ebert.progress import progress
 
 CHUNK = 256  # questions between two steps of the progress bar
@@ -62,7 +63,7 @@ class Examiner:
         began = time.perf_counter()
         answers: list[str] = []
         with progress(what, total=len(questions), unit="questions") as advance:
-            passages = [question.passage for question in questions]
+            passages = [question.passage() for question in questions]
             for filled in model.fill(passages, mode=mode, top=1, candidates=self.candidates):
                 answers.append(filled.best)
                 if len(answers) % CHUNK == 0:
@@ -73,15 +74,15 @@ class Examiner:
     def plain(self, questions: Sequence[Question]) -> list[str]:
         """Give plain BERT's answers, from the cache as far as it has them."""
         known: dict[str, str] = json.loads(self._cache.read_text(encoding="utf-8")) if self._cache.exists() else {}
-        new = list({q.passage.text: q for q in questions if q.passage.text not in known}.values())
+        new = list({q.text: q for q in questions if q.text not in known}.values())
         self.rate = math.nan
         for start in range(0, len(new), 4096):  # kept as we go: all of LAMA takes minutes
             part = new[start : start + 4096]
             answers = self.ask(self._plain, part, "bert", "plain BERT")
-            known |= {question.passage.text: answer for question, answer in zip(part, answers, strict=True)}
+            known |= {question.text: answer for question, answer in zip(part, answers, strict=True)}
             with files.replacing(self._cache, "w") as file:
                 json.dump(known, file, ensure_ascii=False)
-        return [known[question.passage.text] for question in questions]
+        return [known[question.text] for question in questions]
 
 
 # Command line
@@ -179,7 +180,7 @@ def compare(
     name: str, align: str, mode: str, questions: Sequence[Question], answers: Sequence[str], base: Sequence[str]
 ) -> Row:
     """Make a line of the table, beside plain BERT."""
-    right = [(a == q.answer, b == q.answer) for q, a, b in zip(questions, answers, base, strict=True)]
+    right = [(a == q.answers[0], b == q.answers[0]) for q, a, b in zip(questions, answers, base, strict=True)]
     row = Row(name, align, mode, score(questions, answers))
     row.gain = row.score.filtered - score(questions, base).filtered
     row.gain_error = gain_error(questions, answers, base)
@@ -192,7 +193,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     lama = load(options.data)
     stores = {str(path): Vectors.open(path) for path in options.stores}
     covering = [Vectors.open(path) for path in options.covered_by] or list(stores.values())
-    examiner = Examiner(options.bert, lama.vocabulary, cache=options.cache)
+    examiner = Examiner(options.bert, lama.vocabulary or [], cache=options.cache)
     asked = lama.questions
     if options.relations:
         asked = [question for question in asked if question.relation in options.relations.split(",")]

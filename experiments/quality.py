@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from lama import Examiner, compare, measure
-from questions import DATA, Question, choose, load
+from questions import DATA, choose, load
 
 from ebert import Alignment, AlignmentOptions, EbertError, Vectors, files
 from ebert.model.vocabulary import Vocabulary
+from ebert.probing.question import Question
 from ebert.vectors.transfer import import_vectors
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
@@ -91,7 +92,7 @@ def ask(
     examiner: Examiner, trained: Trained, store: Vectors, questions: Sequence[Question], base: Sequence[str], work: Path
 ) -> dict[str, Any]:
     """Measure Hits@1 of one store, or find it measured before on the same questions."""
-    same = hashlib.sha256("\n".join(question.key for question in questions).encode()).hexdigest()[:12]
+    same = hashlib.sha256("\n".join(question.id for question in questions).encode()).hexdigest()[:12]
 
     def make() -> dict[str, Any]:
         answers, _ = measure(examiner, store, AlignmentOptions(), questions)
@@ -153,7 +154,7 @@ def run(options: argparse.Namespace) -> None:
     trained = [train(setting, dump, options.work, kind, number) for number in range(options.runs) for kind in NAMES]
     stores = [Vectors.open(one.store) for one in trained]
     lama = load(options.data)
-    examiner = Examiner(options.bert, lama.vocabulary)
+    examiner = Examiner(options.bert, lama.vocabulary or [])
     choice = choose(lama.questions, examiner.candidates, [store.__contains__ for store in stores], options.per_relation)
     questions = choice.questions
     if not questions:

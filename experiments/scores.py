@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from questions import Question
+from ebert.probing.question import Question
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def score(questions: Sequence[Question], answers: Sequence[str]) -> Score:
     hits: dict[str, dict[str, list[float]]] = {}
     for question, answer in zip(questions, answers, strict=True):
         own = hits.setdefault(question.relation, {"all": [], "filtered": []})
-        own["all"].append(100.0 * (answer == question.answer))
+        own["all"].append(100.0 * (answer == question.answers[0]))
         if not question.gives_itself_away:
             own["filtered"].append(own["all"][-1])
     relations = {}
@@ -54,7 +54,7 @@ def gain_error(questions: Sequence[Question], answers: Sequence[str], base: Sequ
     gains: dict[str, list[float]] = {}
     for question, answer, before in zip(questions, answers, base, strict=True):
         if not question.gives_itself_away:
-            gain = 100.0 * ((answer == question.answer) - (before == question.answer))
+            gain = 100.0 * ((answer == question.answers[0]) - (before == question.answers[0]))
             gains.setdefault(question.relation, []).append(gain)
     variances = []
     for own in gains.values():

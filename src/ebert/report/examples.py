@@ -14,7 +14,7 @@ from ebert.report.runs import Column
 
 TOP = 3  # answers to show
 NATIVE = "P103"
-LICENCE = "The questions quoted in this report are LAMA's, licensed CC BY-NC 4.0: mind it before you publish the report."
+LICENCE = "The questions quoted in this report are LAMA's, licensed CC BY-NC 4.0: mind it before you publish it."
 
 
 def native(material: Material) -> Section | None:

@@ -5,7 +5,7 @@ import lzma
 import random
 from pathlib import Path
 
-from ebert.report.metrics import FILTERS, metrics
+from ebert.probing.metrics import FILTERS, metrics
 
 # By relation: how often plain BERT is right, how often a vector helps, the share of substring answers.
 LAMA = {

@@ -3,6 +3,7 @@
 import ctypes
 import hashlib
 import json
+import lzma
 import os
 import shutil
 import sys
@@ -102,12 +103,13 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path, what: str) -> dict[str, Any]:
-    """Read a JSON object; `what` names the thing it belongs to in the error."""
+    """Read a JSON object, compressed if its name says so; `what` names the thing it belongs to in the error."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
+        value = json.loads(lzma.decompress(data) if path.suffix == ".xz" else data)
     except FileNotFoundError:
         raise EbertError(f"{path.parent} is not {what}: it has no {path.name}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (UnicodeDecodeError, json.JSONDecodeError, lzma.LZMAError) as error:
         raise EbertError(f"{path} is damaged ({error}); make {what} again or restore the file") from None
     if not isinstance(value, dict):
         raise EbertError(f"{path} is damaged (not a JSON object); make {what} again or restore the file")

@@ -13,10 +13,10 @@ from small_lama import rows, write_lama
 
 from ebert import AlignmentOptions, EBert, EbertError
 from ebert.probing.lama import read_lama
+from ebert.probing.metrics import metrics
 from ebert.probing.options import ProbeOptions
 from ebert.probing.own import read_questions
 from ebert.probing.run import probe
-from ebert.report.metrics import metrics
 
 ALL = ProbeOptions(modes=("bert", "concat", "replace"), filters=("all", "string-match", "uhn"), budget=16)
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}  # what is this small is slower on several

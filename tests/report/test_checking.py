@@ -1,6 +1,7 @@
 """The check that recomputes the metrics finds every change in metrics.json, and no other."""
 
 import copy
+import lzma
 
 import pytest
 from fake_runs import make_run, read_json, write_json
@@ -19,6 +20,19 @@ def test_a_run_agrees_with_itself(folder):
     scores, said = recompute(read_run(folder))
     assert said == []
     assert scores == read_json(folder / "metrics.json")["modes"]
+
+
+def test_a_shipped_run_has_compressed_metrics(folder):
+    path = folder / "metrics.json"
+    compressed = folder / "metrics.json.xz"
+    compressed.write_bytes(lzma.compress(path.read_bytes()))
+    path.unlink()
+    assert recompute(read_run(folder))[1] == []
+    compressed.write_bytes(lzma.compress(b'{"modes": {}}'))
+    assert recompute(read_run(folder))[1] != []
+    compressed.write_bytes(b"xx")
+    with pytest.raises(EbertError, match=r"metrics\.json\.xz is damaged"):
+        recompute(read_run(folder))
 
 
 def paths(value, at=()):

@@ -9,10 +9,10 @@ import pytest
 from fake_runs import LAMA, MODES, PEOPLE, make_run, read_json, write_json, write_lines
 
 from ebert.errors import EbertError
+from ebert.probing.metrics import FILTERS
 from ebert.report import published
 from ebert.report.building import STEPS, make_report
 from ebert.report.content import Options
-from ebert.report.metrics import FILTERS
 
 FAST = Options(resamples=200)
 

@@ -75,7 +75,7 @@ def _check(folders: list[Path], *, as_json: bool) -> None:
         if as_json:
             print_json({"run": str(folder), "ok": not said, "questions": len(run.ids), "differences": said})
         elif not said:
-            what = "" if (folder / "metrics.json").is_file() else " (incomplete: it has no metrics.json yet)"
+            what = "" if run.has("metrics.json") else " (incomplete: it has no metrics.json yet)"
             click.echo(f"{folder}: ok, {len(run.ids):,} questions{what}")
         if said:
             wrong.append(complaint(folder, said))

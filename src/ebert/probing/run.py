@@ -16,11 +16,11 @@ from ebert.probing import names
 from ebert.probing.asking import Asker, Outcome, Plan, best, make_plan
 from ebert.probing.candidates import Candidates, choose
 from ebert.probing.identity import identity
+from ebert.probing.metrics import metrics
 from ebert.probing.options import ProbeOptions
 from ebert.probing.question import Question, Questions, Skipped, limited
 from ebert.probing.subjects import Finder, Subject, find_all, ways
 from ebert.progress import Advance, silent
-from ebert.report.metrics import metrics
 
 
 class Watch(Protocol):

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ebert import files
 from ebert.errors import EbertError
-from ebert.report.metrics import DECIMALS, score
-from ebert.report.runs import A_RUN, Run
+from ebert.probing.metrics import DECIMALS, score
+from ebert.report.runs import Run
 
 # Sums may come out a little differently on another machine, which can move the last decimal by one.
 SLACK = 1.5 * 10**-DECIMALS
@@ -18,10 +17,9 @@ def recompute(run: Run) -> tuple[dict[str, Any], list[str]]:
     """Compute the scores of a run from its predictions; also say where `metrics.json` and `run.json` differ."""
     scores = score(run.outcomes, run.filters)
     said = list(_counts(run))
-    path = run.folder / "metrics.json"
-    if not path.is_file() and not run.complete:
+    if not run.has("metrics.json") and not run.complete:
         return scores, said  # a run writes its metrics when it is through
-    written = files.read_json(path, A_RUN)
+    written = run.metrics()
     said += differences(written.get("modes"), scores)
     if written.get("limit") != run.info.get("limit"):
         said.append(f"limit: metrics.json has {written.get('limit')}, run.json {run.info.get('limit')}")

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ebert.probing.metrics import DECIMALS
 from ebert.report.comparing import RESAMPLES, Change
-from ebert.report.metrics import DECIMALS
 
 Cell = str | int | float | Change | None
 MISSING = "–"

@@ -1,9 +1,9 @@
 """Hits@k over k on a logarithmic axis: how often the answer is near the top."""
 
+from ebert.probing.metrics import TOP
 from ebert.report import published
 from ebert.report.content import Cell, Plot, Section, Table
 from ebert.report.material import Material
-from ebert.report.metrics import TOP
 from ebert.report.plots import drawing, mark, mark_handle
 
 SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)

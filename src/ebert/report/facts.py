@@ -40,7 +40,7 @@ def section(material: Material) -> Section:
     text = [
         "All scores of this report were computed anew from the predictions of these runs, and agree with metrics.json."
     ]
-    missing = [run.label for run in material.runs if not (run.folder / "metrics.json").is_file()]
+    missing = [run.label for run in material.runs if not run.has("metrics.json")]
     if missing:
         text = [f"All scores were computed from the predictions; there is no metrics.json yet in {', '.join(missing)}."]
     return Section("runs", "Runs", text, [

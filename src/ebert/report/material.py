@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ebert.probing.metrics import FILTERS
 from ebert.report import published
 from ebert.report.comparing import Difference, baseline, difference
 from ebert.report.content import Options
-from ebert.report.metrics import FILTERS
 from ebert.report.plots import Look, looks
 from ebert.report.runs import Column, Run, columns
 

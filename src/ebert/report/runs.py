@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ebert import files
 from ebert.errors import EbertError
-from ebert.report.metrics import FILTERS, Outcomes
+from ebert.probing.metrics import FILTERS, Outcomes
 
 A_RUN = "a run of 'ebert probe'"
 NOT_COVERED, NO_COUNT = -1, -2  # in place of how often an entity was linked
@@ -89,6 +89,11 @@ class Run:
     def questions(self) -> dict[str, Mapping[str, Any]]:
         """Read the questions, by id; empty if the run came without them."""
         return {row["id"]: row for row in _checked(self.folder, "questions.jsonl", ("subject", "text", "answers"))}
+
+    def metrics(self) -> Mapping[str, Any]:
+        """Read the scores as they were written."""
+        path = _find(self.folder, "metrics.json") or self.folder / "metrics.json"
+        return files.read_json(path, A_RUN)
 
     def names(self) -> list[Mapping[str, Any]]:
         """Read what the person-name filter found; empty if the run came without it."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ebert.errors import EbertError
-from ebert.report.metrics import FILTERS, NAMES, Outcomes, metrics
+from ebert.probing.metrics import FILTERS, NAMES, Outcomes, metrics
 
 
 def row(relation, ranks, *, covered=True, dropped=None, probability=0.5):

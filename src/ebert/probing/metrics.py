@@ -1,8 +1,8 @@
 """Scores of a probing run: Hits@k, mean reciprocal rank and the answer's probability, by mode, filter and relation.
 
-This is the one place that computes them. `ebert.probing` writes `metrics.json` with it, a report computes them again
-from the predictions and compares. As in Section 4.3 of the paper, questions are averaged within relations first, then
-relations (`macro`); the mean over all questions is there too (`micro`).
+This is the one place that computes them: a run writes `metrics.json` with it, and a report computes them again from the
+predictions and compares. It needs numpy only. As in Section 4.3 of the paper, questions are averaged within relations
+first, then relations (`macro`); the mean over all questions is there too (`micro`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

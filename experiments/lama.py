@@ -158,7 +158,7 @@ class Row:
         fit = f"{self.fit['r2']:.3f} {self.fit['top1']:5.1f}" if self.fit.get("top1") is not None else " " * 11
         rate = "cached" if math.isnan(self.rate) else f"{self.rate:.0f}"
         figures = f"{self.score.all:6.2f} {self.score.filtered:8.2f}  {gain}  {changed:<12} {fit}  {rate:>6}"
-        return f"{self.store:<24.24} {self.mode:<8} {self.align:<44.44} {figures}"
+        return f"{Path(self.store).name:<24.24} {self.mode:<8} {self.align:<44.44} {figures}"
 
 
 HEAD = (
@@ -243,7 +243,7 @@ def tuned(rows: Sequence[Row], options: argparse.Namespace) -> dict[str, Any]:
             picks = " | ".join(half["chosen"] for half in result["halves"])
             base = mean(plain.over(set(plain.relations) - set(half["chosen on"])) for half in result["halves"])
             result["gain"] = result["filtered"] - base
-            print(f"{path} {mode}: all {result['all']:.2f}, filtered {result['filtered']:.2f}, "
+            print(f"{path.name} {mode}: all {result['all']:.2f}, filtered {result['filtered']:.2f}, "
                   f"gain {result['gain']:+.2f}; chosen: {picks}")  # fmt: skip
     return found
 

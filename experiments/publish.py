@@ -9,6 +9,7 @@ best answers. `ebert report` and `ebert report --check` read such a folder like 
 import argparse
 import json
 import lzma
+import shlex
 import sys
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def publish(run: Path, out: Path, top: int) -> None:
     with files.replacing_folder(out, overwrite=True, marker="run.json") as folder:
         info = files.read_json(run / "run.json", "a run")
         del info["identity"]
+        info["command"] = shlex.join(Path(word).name for word in shlex.split(info["command"]))
         files.write_json(folder / "run.json", info)
         with lzma.open(folder / "predictions.jsonl.xz", "wt", encoding="utf-8") as file:
             for line in (run / "predictions.jsonl").open(encoding="utf-8"):
@@ -44,7 +46,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         for run in options.runs:
-            publish(run, options.out / run.resolve().name, options.top)
+            publish(run, options.out / run.absolute().name, options.top)
     except EbertError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

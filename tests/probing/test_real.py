@@ -69,4 +69,4 @@ def test_eight_bits_answer_about_as_well():
     after = [filled.answers[0] for filled in model.fill(texts, mode="bert")]
     assert [answer.token for answer in before] == [answer.token for answer in after] == list(texts.values())
     assert [answer.probability for answer in after] != [answer.probability for answer in before]
-    assert [a.probability for a in after] == pytest.approx([b.probability for b in before], abs=0.25)
+    assert [a.probability for a in after] == pytest.approx([b.probability for b in before], abs=0.1)

@@ -53,10 +53,8 @@ def _hash_weights(model: EBert) -> str:
     digest = hashlib.blake2b(digest_size=32)
     for name, weight in sorted(model.encoder.state_dict().items()):
         digest.update(name.encode())
-        for part in weight if isinstance(weight, tuple) else (weight,):  # 8-bit layers keep weight and bias together
-            if isinstance(part, torch.Tensor):
-                plain = part.int_repr() if part.is_quantized else part
-                digest.update(plain.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+        if isinstance(weight, torch.Tensor):
+            digest.update(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

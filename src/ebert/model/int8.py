@@ -1,9 +1,9 @@
 """Faster on a CPU: the encoder's matrix products in 8-bit integers.
 
-Weights are rounded channel by channel once, inputs batch by batch as they come (dynamic quantisation, which needs no data
-to calibrate with). Embeddings, layer norms and the MLM head, which runs on masks only, stay in float32. torch has layers
-for this, but they give inputs 7 bits on any processor; where it can multiply 8-bit integers without overflow (VNNI),
-ours use all of them, and lose next to nothing.
+Weights are rounded channel by channel once, inputs batch by batch as they come (dynamic quantisation, which needs no
+data to calibrate with). Embeddings, layer norms and the MLM head, which runs on masks only, stay in float32. torch has
+layers for this, but they give inputs 7 bits on any processor; where it can multiply 8-bit integers without overflow
+(VNNI), ours use all of them, and lose next to nothing.
 """
 
 import warnings

@@ -28,17 +28,28 @@ def lama(tmp_path) -> Path:
 
 @pytest.fixture(scope="session")
 def small_folder(tmp_path_factory) -> str:
+    """The folder of a very small BERT."""
+    return random_bert(tmp_path_factory.mktemp("small"))
+
+
+def random_bert(folder: Path, *, lower: bool = False) -> str:
     """A very small BERT with random weights."""
-    folder = tmp_path_factory.mktemp("small")
     torch.manual_seed(1)
+    words = list(dict.fromkeys(piece.lower() if lower and piece[0] != "[" else piece for piece in PIECES))
     config = BertConfig(
-        vocab_size=len(PIECES), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        vocab_size=len(words), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
         max_position_embeddings=64, initializer_range=0.5,
     )  # fmt: skip
     BertForMaskedLM(config).save_pretrained(folder)
-    pieces = {piece: row for row, piece in enumerate(PIECES)}
-    BertTokenizer(vocab=pieces, do_lower_case=False, model_max_length=64).save_pretrained(folder)
+    pieces = {piece: row for row, piece in enumerate(words)}
+    BertTokenizer(vocab=pieces, do_lower_case=lower, model_max_length=64).save_pretrained(folder)
     return str(folder)
+
+
+@pytest.fixture(scope="session")
+def lower_casing(tmp_path_factory) -> EBert:
+    """One that knows no capitals."""
+    return EBert.plain(random_bert(tmp_path_factory.mktemp("lower"), lower=True))
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import pytest
 import torch
 from small_lama import PIECES
 
+from ebert import EBert
 from ebert.model import MODES
 from ebert.probing.asking import Asker, best, make_plan
 from ebert.probing.candidates import choose
@@ -75,6 +76,16 @@ def test_the_best_of_several_answers_counts(small):
     ranks = [best(outcomes[0], own)[0] for own in answers]
     assert ranks[2] == min(ranks[:2])
     assert ranks[0] != ranks[1]
+
+
+def test_of_equal_scores_the_first_candidate_goes_first(small_folder):
+    blank = EBert.plain(small_folder)
+    for weight in blank.encoder.cls.parameters():
+        weight.data.zero_()
+    candidates, _ = choose(blank.tokenizer, ["Paris", "Rome", "Lima"])
+    questions = [question(n, f"is {'a ' * n}[MASK]", word) for n, word in enumerate(candidates.words)]
+    plan, outcomes, answers = ask(blank, questions, candidates)
+    assert [best(outcomes[plan.unit_of["bert"][n]], own)[0] for n, own in enumerate(answers)] == [1, 2, 3]
 
 
 def test_what_all_modes_have_in_common_is_asked_once(small):

@@ -82,13 +82,44 @@ def test_rows_that_cannot_be_used_are_listed(lama):
     assert read.reasons()["the line is not JSON"] == 2
 
 
+def test_an_id_that_was_there_before_is_listed(lama):
+    path = lama / "TREx" / "P36.jsonl"
+    path.write_text(path.read_text().replace('"a2"', '"a1"'))
+    read = read_lama(lama, relations=["P36"])
+    assert [q.id for q in read.questions] == ["P36/a1", "P36/a3"]
+    assert [(row.where, row.reason) for row in read.skipped] == [("TREx/P36.jsonl:2", "its id was there before")]
+
+
+def test_empty_files_and_lines(lama):
+    with (lama / "relations.jsonl").open("a") as file:
+        file.write("\n")
+    (lama / "TREx" / "P36.jsonl").write_text("")
+    assert [row.reason for row in read_lama(lama).skipped] == ["the file is empty"]
+    with pytest.raises(EbertError, match="the file is empty"):
+        read_lama(lama, relations=["P36"])
+    with pytest.raises(EbertError, match="no relation is named"):
+        read_lama(lama, relations=[])
+
+
+def test_a_vocabulary_that_is_not_utf_8(lama):
+    (lama / "common_vocab_cased.txt").write_bytes(b"Paris\nK\xf6ln\n")
+    with pytest.raises(EbertError, match="line 2: not UTF-8"):
+        read_lama(lama)
+
+
+def test_links_in_an_archive_are_no_files(lama, tmp_path):
+    (lama / "TREx" / "P1.jsonl").symlink_to("nowhere")
+    with tarfile.open(tmp_path / "lama.tar", "w") as archive:
+        archive.add(lama, "lama")
+    assert len(read_lama(tmp_path / "lama.tar").questions) == 8
+
+
 def test_a_relation_without_a_template_is_listed(lama):
     shutil.copy(lama / "TREx" / "P36.jsonl", lama / "TREx" / "P9999.jsonl")
     read = read_lama(lama)
     assert len(read.questions) == 8
-    assert [row.reason for row in read.skipped] == [
-        "the relation P9999 cannot be asked: there is no template for it in relations.jsonl"
-    ]
+    why = "the relation P9999 cannot be asked: there is no template for it in relations.jsonl"
+    assert read.reasons() == {why: 3}
     with pytest.raises(EbertError, match=r"no question of .* can be asked: TREx/P9999\.jsonl"):
         read_lama(lama, relations=["P9999"])
 

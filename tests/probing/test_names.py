@@ -31,6 +31,13 @@ def test_any_part_of_the_name_drops_a_question():
     assert names.check(question("P36", "Peru", "Lima"), guesses).parts == ()
 
 
+def test_an_encoder_without_capitals_guesses_in_small_letters():
+    guesses = {("Anna", "language"): ["dutch"], ("Rossi", "language"): ["latin", "greek", "italian"]}
+    asked = question("P103", "Anna Rossi", "Italian")
+    assert not names.check(asked, guesses).dropped
+    assert names.check(asked, guesses, lower=True).parts == (None, 3)
+
+
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("relation", "subject", "answer", "parts"),
@@ -43,4 +50,4 @@ def test_any_part_of_the_name_drops_a_question():
 )
 def test_names_of_the_paper(bert, relation, subject, answer, parts):
     asked = question(relation, subject, answer)
-    assert names.check(asked, dict(names.ask(bert, names.parts_of(asked)))).parts == parts
+    assert names.check(asked, names.guess(bert, [asked])).parts == parts

@@ -67,6 +67,9 @@ def test_masks_for_answers_of_several_pieces(tmp_path):
         ({"text": "a [MASK]", "subject": {"start": 0, "end": 99}, "answers": ["b"]}, "not a part of the text"),
         ({"text": "a [MASK]", "subject": {"start": 2, "end": 8}, "answers": ["b"]}, "covers the mask"),
         ({"text": "[[A]] [[B]] [MASK]", "answers": ["b"]}, "marks several entities"),
+        ({"text": "a [MASK]", "subject": {"start": True, "end": 2}, "answers": ["b"]}, "not a part of the text"),
+        ({"text": "a [MASK]", "answers": ["b"], "relation": {}}, "a name or a number is needed"),
+        ({"text": "a [MASK]", "answers": ["b"], "id": True}, "a name or a number is needed"),
         ({"text": "a [MASK]", "answers": ["b"], "ansers": 1}, "'ansers', which mean nothing here"),
     ],
 )
@@ -77,6 +80,11 @@ def test_lines_that_are_no_questions_are_listed(tmp_path, line, reason):
     assert read.skipped[0].where == "own.jsonl:2"
     with pytest.raises(EbertError, match=f"no question of .* can be asked: own.jsonl:1: .*{reason}"):
         read_questions(write(tmp_path, line))
+
+
+def test_no_id_and_no_relation(tmp_path):
+    question = read_questions(write(tmp_path, {"text": "a [MASK]", "answers": ["b"], "id": None, "relation": None}))
+    assert [(q.id, q.relation) for q in question.questions] == [("1", "all")]
 
 
 def test_an_id_occurs_once(tmp_path):

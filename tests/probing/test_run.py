@@ -12,6 +12,7 @@ import pytest
 from small_lama import rows, write_lama
 
 from ebert import AlignmentOptions, EBert, EbertError
+from ebert.model.int8 import quantize
 from ebert.probing.lama import read_lama
 from ebert.probing.metrics import metrics
 from ebert.probing.options import ProbeOptions
@@ -57,7 +58,7 @@ def stopping_after(count):
 def test_a_run_folder(small, lama, tmp_path):
     out = tmp_path / "run"
     scores = run(small, read_lama(lama), out, command="ebert probe lama")
-    assert sorted(file.name for file in out.iterdir()) == sorted(["run.json", *RESULTS])
+    assert sorted(file.name for file in out.iterdir()) == sorted([".lock", "run.json", *RESULTS])
     assert json.loads((out / "metrics.json").read_text()) == scores
     told = json.loads((out / "run.json").read_text())
     assert told["complete"] is True
@@ -164,6 +165,7 @@ def test_a_complete_run_is_not_asked_again(small, lama, tmp_path):
         (ProbeOptions(modes=("bert",), filters=ALL.filters, budget=16), "mode was bert,concat,replace, is bert"),
         (ProbeOptions(modes=ALL.modes, filters=("all",), budget=16), "filter was all,string-match,uhn, is all"),
         (ProbeOptions(modes=ALL.modes, filters=ALL.filters, budget=16, limit=1), "limit was not given, is 1"),
+        (ProbeOptions(modes=ALL.modes, filters=ALL.filters), "budget was 16, is 1024"),
     ],
 )
 def test_other_options_are_refused(small, lama, tmp_path, options, message):
@@ -173,7 +175,8 @@ def test_other_options_are_refused(small, lama, tmp_path, options, message):
         run(small, read_lama(lama), tmp_path / "run", options)
     assert contents(tmp_path / "run") == before
     run(small, read_lama(lama), tmp_path / "run", options, overwrite=True)
-    assert contents(tmp_path / "run") != before
+    now = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert (now["modes"], now["filters"], now["limit"]) == (list(options.modes), list(options.filters), options.limit)
 
 
 def test_other_data_are_refused(small, lama, tmp_path):
@@ -191,6 +194,45 @@ def test_another_encoder_is_refused_even_if_its_wordpieces_are_the_same(small, s
     changed.encoder.bert.encoder.layer[1].output.dense.bias.data[0] += 1
     with pytest.raises(EbertError, match="encoder weights has changed"):
         run(changed, read_lama(lama), tmp_path / "run", options)
+
+
+def test_another_encoder_to_ask_about_names_is_refused(small, lower_casing, lama, tmp_path):
+    run(small, read_lama(lama), tmp_path / "run")
+    told = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert told["name-bert"]["name"] == small.name
+    with pytest.raises(EbertError, match="name-bert name"):
+        probe(small, read_lama(lama), tmp_path / "run", options=ALL, name_model=lambda: lower_casing)
+    without = ProbeOptions(modes=("bert",), filters=("all", "uhn"))  # no names are asked about capitals
+    for out, asked in (("one", small), ("other", lower_casing)):
+        probe(small, read_lama(lama, relations=["P36"]), tmp_path / out, options=without, name_model=lambda a=asked: a)
+    assert contents(tmp_path / "one") == contents(tmp_path / "other")
+
+
+def test_every_weight_of_an_8_bit_encoder_counts(small_folder, lama, tmp_path):
+    options = ProbeOptions(filters=("all",), precision="int8")
+    run(quantize(EBert.plain(small_folder)), read_lama(lama), tmp_path / "run", options)
+    for part in ("weight", "bias"):
+        changed = EBert.plain(small_folder)
+        getattr(changed.encoder.bert.encoder.layer[1].output.dense, part).data[0] += 1
+        with pytest.raises(EbertError, match="encoder weights has changed"):
+            run(quantize(changed), read_lama(lama), tmp_path / "run", options)
+
+
+def test_scores_that_are_no_numbers_are_refused(small_folder, lama, tmp_path):
+    broken = EBert.plain(small_folder)
+    broken.encoder.bert.encoder.layer[1].output.dense.bias.data[0] = float("nan")
+    with pytest.raises(EbertError, match="not finite"):
+        run(broken, read_lama(lama), tmp_path / "run", ProbeOptions(filters=("all",)))
+
+
+def test_what_a_kill_leaves_at_the_very_beginning_is_no_obstacle(small, lama, tmp_path):
+    out = tmp_path / "run"
+    run(small, read_lama(lama), out)
+    expected = contents(out)
+    (out / "run.json").rename(out / ".run.json.x1y2")  # half written
+    run(small, read_lama(lama), out)
+    assert contents(out) == expected
+    assert not (out / ".run.json.x1y2").exists()
 
 
 def test_other_vectors_are_refused(small, small_folder, store, lama, tmp_path):
@@ -243,6 +285,13 @@ def test_texts_that_are_too_long_are_listed(small, tmp_path):
     skipped = rows(tmp_path / "run" / "skipped.jsonl")
     assert [row["where"] for row in skipped] == ["own.jsonl:2"]
     assert "takes 64" in skipped[0]["reason"]
+    only_with_entities = {"text": "a " * 60 + "[[France]] [MASK]", "answers": ["Rome"]}  # two more pieces than 64
+    path.write_text(
+        "".join(json.dumps(row) + "\n" for row in (only_with_entities, {"text": "a [MASK]", "answers": ["a"]}))
+    )
+    for mode, count in (("bert", 2), ("concat", 1)):
+        probe(small, read_questions(path), tmp_path / mode, options=ProbeOptions((mode,)))
+        assert len(rows(tmp_path / mode / "predictions.jsonl")) == count
     path.write_text(json.dumps({"text": "a " * 70 + "[MASK]", "answers": ["Rome"]}))
     with pytest.raises(EbertError, match="no question can be asked"):
         probe(small, read_questions(path), tmp_path / "other")

@@ -27,13 +27,14 @@ def test_titles_go_before_redirects(store):
 
 def test_the_lowest_id_of_a_label_wins(store, tmp_path):
     path = tmp_path / "labels.tsv"
-    path.write_text("id\tlabel\nQ142\tGaul\nQ38\tGaul\nQ142\tItaly\n")
+    path.write_text("id\tlabel\nQ142\tGaul\nQ38\tGaul\nQ142\tItaly\nQ9\tFrance\nQ142\tFrance\n")
     labels = read_labels(path)
-    assert labels == {"Gaul": 38, "Italy": 142}
+    assert labels == {"Gaul": 38, "Italy": 142, "France": 9}
     finder = Finder(store, labels=labels)
     assert found(finder, "Gaul") == ("Italy", "label")
     assert found(finder, "Italy") == ("France", "label")  # the paper's rule knows no titles
-    assert found(finder, "France") == ("France", "title")
+    assert found(finder, "France") is None  # the lowest id has no vector
+    assert found(finder, "Jean Marais") == ("Jean Marais", "title")  # no label is known
 
 
 def test_oracles_only_on_request(store):

@@ -1,6 +1,7 @@
 """LAMA-UHN, written from a small LAMA: the examples of the paper's Table 2, judged by the real BERT."""
 
 import json
+import shutil
 
 import pytest
 from small_lama import line, rows
@@ -37,7 +38,8 @@ def data(tmp_path):
 
 @pytest.mark.real
 def test_the_paper_s_examples_are_deleted_and_others_stay(bert, data, tmp_path):
-    deleted = write_uhn(data, tmp_path / "uhn", bert)
+    deleted, unjudged = write_uhn(data, tmp_path / "uhn", bert)
+    assert unjudged == {}
     assert deleted == [
         Deleted("P27", 1, 0, 1), Deleted("P103", 2, 0, 1), Deleted("P138", 1, 1, 0), Deleted("P176", 2, 1, 0),
         Deleted("P1001", 1, 1, 0), Deleted("P1412", 1, 0, 1),
@@ -52,6 +54,25 @@ def test_the_paper_s_examples_are_deleted_and_others_stay(bert, data, tmp_path):
     assert told["P103"]["parts"] == [{"part": "Tommy", "rank": None}, {"part": "Nilsson", "rank": 1}]
     assert told["P103"]["where"] == "TREx/P103.jsonl:2"
     assert told["P176"]["rule"] == "string-match"
+
+
+def test_an_encoder_that_lower_cases_drops_names_too(data, lower_casing, tmp_path):
+    """The answer is made one of its guesses, with a capital."""
+    guess = lower_casing.fill("Tommy is a common name in the following language: [MASK].", mode="bert").best
+    assert guess.islower()
+    (data / "TREx" / "P103.jsonl").write_text(line("u", "Tommy Nilsson", guess.capitalize(), None, "TREx") + "\n")
+    deleted = {row.relation: row for row in write_uhn(data, tmp_path / "uhn", lower_casing)[0]}
+    assert deleted["P103"].name == 1
+
+
+def test_archives_are_written_alike_and_what_cannot_be_judged_is_told(data, lower_casing, tmp_path):
+    shutil.copy(data / "TREx" / "P103.jsonl", data / "TREx" / "P9999.jsonl")
+    archive = shutil.make_archive(str(tmp_path / "zipped"), "zip", data.parent, "lama")
+    told = [write_uhn(source, tmp_path / f"uhn{n}", lower_casing) for n, source in enumerate([data, archive])]
+    assert told[0] == told[1]
+    assert list(told[0][1].values()) == [2]
+    for file in sorted((tmp_path / "uhn0").rglob("*.*")):
+        assert file.read_bytes() == (tmp_path / "uhn1" / file.relative_to(tmp_path / "uhn0")).read_bytes()
 
 
 def test_nothing_else_is_overwritten(data, tmp_path):

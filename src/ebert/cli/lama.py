@@ -36,7 +36,9 @@ def uhn(data: Path, out: Path, bert: str, device: str | None, overwrite: bool, a
 
     files.refuse_existing(out, overwrite=overwrite, marker=DROPPED)  # before the encoder is loaded
     with progress("names", unit="names") as advance:
-        deleted = write_uhn(data, out, EBert.plain(bert, device=device), overwrite=overwrite, advance=advance)
+        deleted, unjudged = write_uhn(data, out, EBert.plain(bert, device=device), overwrite=overwrite, advance=advance)
+    for reason, count in unjudged.items():
+        click.echo(f"copied as they are: {count:,} lines ({reason})", err=True)
     if as_json:
         for row in deleted:
             print_json({"relation": row.relation, "questions": row.questions, "string-match": row.string_match, "name": row.name})  # fmt: skip # noqa: E501

@@ -34,6 +34,7 @@ class EightBitLinear(nn.Module):
             self._packed = torch.ops.quantized.linear_prepack(rounded, bias)
         self.register_buffer("weight", rounded.int_repr())  # what is packed cannot be looked at
         self.register_buffer("scales", scales)
+        self.register_buffer("bias", bias)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Multiply."""

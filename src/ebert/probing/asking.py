@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from ebert.errors import EbertError
 from ebert.model import EBert, Mode
 from ebert.model.batching import plan, windows
 from ebert.model.sequence import Pieces
@@ -106,8 +107,15 @@ class Asker:
         chosen, values = top.indices.tolist(), top.values.tolist()
         rows = torch.tensor([row for row, (unit, _) in enumerate(batch) for _ in unit.answers], device=scores.device)
         places = torch.tensor([place for unit, _ in batch for place in unit.answers], device=scores.device)
-        right = scores[rows, places]  # (answers,)
-        ranks = ((scores[rows] > right[:, None]).sum(dim=1) + 1).tolist()
+        right = scores[rows, places][:, None]  # (answers, 1)
+        if not scores.isfinite().all():
+            raise EbertError(
+                "the encoder's scores are not finite numbers, so that no answer can be ranked; its weights, the entity "
+                "vectors or the precision are to blame (try --precision float32)"
+            )
+        # Of candidates with the same score, as 16 bits have them, the first of the list goes first.
+        ahead = torch.arange(scores.shape[1], device=scores.device) < places[:, None]
+        ranks = ((scores[rows] > right) | ((scores[rows] == right) & ahead)).sum(dim=1).add(1).tolist()
         chances = probabilities[rows, places].tolist()
         outcomes = []
         done = 0

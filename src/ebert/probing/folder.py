@@ -21,6 +21,7 @@ RUN, PREDICTIONS, METRICS = "run.json", "predictions.jsonl", "metrics.json"
 QUESTIONS, NAMES, SKIPPED = "questions.jsonl", "names.jsonl", "skipped.jsonl"
 ASKED, GUESSED = "asked.journal", "guessed.journal"
 LOCK = ".lock"
+FILES = (ASKED, GUESSED, PREDICTIONS, METRICS, QUESTIONS, NAMES, SKIPPED, RUN)  # the last one says what it is
 FORMAT = 1
 
 
@@ -60,7 +61,7 @@ class Journal:
     def add(self, value: Any) -> None:
         """Write a line; it is there even if this process is killed at once."""
         assert self._file is not None
-        self._file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        self._file.write(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
 
 
@@ -71,7 +72,7 @@ def opened(folder: Path, identity: Mapping[str, Any], *, overwrite: bool = False
     if folder.exists() and not folder.is_dir():
         raise EbertError(f"{folder} is a file; choose another --out")
     known = (folder / RUN).exists()
-    if folder.is_dir() and not known and any(name.name != LOCK for name in folder.iterdir()):
+    if folder.is_dir() and not known and not all(_is_ours(file.name) for file in folder.iterdir()):
         raise EbertError(f"{folder} holds something else (it has no {RUN}); choose another --out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -83,6 +84,7 @@ def opened(folder: Path, identity: Mapping[str, Any], *, overwrite: bool = False
     except Timeout:
         raise EbertError(f"another process works on {folder}; wait for it or choose another --out") from None
     try:
+        _clear_up(folder)
         complete = False
         if known:
             before = files.read_json(folder / RUN, "a run")
@@ -100,13 +102,24 @@ def opened(folder: Path, identity: Mapping[str, Any], *, overwrite: bool = False
             files.write_json(folder / RUN, {"kind": "probe", "format": FORMAT, "complete": False, "identity": identity})
         yield complete
     finally:
-        lock.release()
-        (folder / LOCK).unlink(missing_ok=True)
+        lock.release()  # the file stays: whoever has it open could lock what nobody else sees
 
 
 def _clear(folder: Path) -> None:
-    for name in (RUN, PREDICTIONS, METRICS, QUESTIONS, NAMES, SKIPPED, ASKED, GUESSED):
+    for name in FILES:
         (folder / name).unlink(missing_ok=True)
+
+
+def _clear_up(folder: Path) -> None:
+    """Remove half-written files that a kill left."""
+    for file in folder.iterdir():
+        if file.name.startswith(".") and file.name != LOCK and _is_ours(file.name):
+            file.unlink(missing_ok=True)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a file in a folder is a run's, or one that a run was about to write."""
+    return name == LOCK or name in FILES or (name.startswith(".") and name[1:].rpartition(".")[0] in FILES)
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> list[str]:
@@ -137,7 +150,7 @@ def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write JSON lines."""
     with files.replacing(path, "w") as file:
         for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
+            file.write(json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
             file.write("\n")
 
 

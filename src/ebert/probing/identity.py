@@ -8,7 +8,7 @@ import torch
 
 from ebert import __version__
 from ebert.model import EBert
-from ebert.model.batching import windows
+from ebert.model.batching import budget_on, windows
 from ebert.probing.candidates import Candidates
 from ebert.probing.options import ProbeOptions
 from ebert.probing.question import Question, Questions
@@ -21,12 +21,16 @@ def identity(
     questions: Sequence[Question],
     candidates: Candidates,
     labels: Mapping[str, int] | None,
+    name_model: EBert | None,
 ) -> dict[str, Any]:
-    """Hash the model, the data and the options; names are those of the command line, for messages."""
+    """Hash the models, the data and the options; names are those of the command line, for messages."""
+    weights = _hash_weights(model)
+    asked = None if name_model is None else weights if name_model is model else _hash_weights(name_model)
     return {
         "ebert": __version__,
         "benchmark": data.name,
-        "encoder": {"name": model.name, "weights": _hash_weights(model)},
+        "encoder": {"name": model.name, "weights": weights},
+        "name-bert": None if name_model is None else {"name": name_model.name, "weights": asked},
         "model": None if model.alignment is None else _hash_entities(model, questions),
         "mode": list(options.modes),
         "filter": list(options.filters),
@@ -34,7 +38,7 @@ def identity(
         "oracle": options.oracle,
         "labels": _hash(f"{label}\t{number}" for label, number in sorted(labels.items())) if labels else None,
         "precision": options.precision,
-        "budget": options.budget,
+        "budget": options.budget or budget_on(model.encoder.device.type),
         "questions": _hash(f"{q.id}\t{q.text}\t{q.answers}\t{q.entity}" for q in questions),
         "candidates": _hash(candidates.words),
         "data": dict(data.hashes),

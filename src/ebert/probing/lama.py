@@ -37,21 +37,32 @@ def read_lama(path: str | Path, *, relations: Iterable[str] | None = None) -> Qu
     if unknown := [name for name in wanted if name not in raw.rows]:
         have = ", ".join(sorted(raw.rows, key=_place))
         raise EbertError(f"{path} has no relation {', '.join(unknown)}; it has {have}")
+    if not wanted:
+        raise EbertError("no relation is named; leave --relations out for all of them")
     read = Questions("lama", [], vocabulary=raw.vocabulary or None)
+    seen: set[str] = set()
     for name in sorted(wanted, key=_place):
         template = GOOGLE_RE.get(name) or raw.templates.get(name)
         file = raw.files[name]
         fault = fault_of(template) if template is not None else f"there is no template for it in {TEMPLATES}"
+        if not raw.rows[name]:
+            read.skipped.append(Skipped(file, "the file is empty"))
         if fault or template is None:
-            read.skipped.append(Skipped(file, f"the relation {name} cannot be asked: {fault}"))
+            why = f"the relation {name} cannot be asked: {fault}"
+            read.skipped += [Skipped(f"{file}:{number}", why) for number, _ in raw.rows[name]]
             continue
         read.hashes[file] = raw.hashes[file]
         for number, row in raw.rows[name]:
             where = f"{file}:{number}"
             if isinstance(row, str):
                 read.skipped.append(Skipped(where, row))
+                continue
+            question = _question(name, template, row, where)
+            if question.id in seen:
+                read.skipped.append(Skipped(where, "its id was there before", question.id))
             else:
-                read.questions.append(_question(name, template, row, where))
+                seen.add(question.id)
+                read.questions.append(question)
     for file in (TEMPLATES, VOCABULARY):
         if file in raw.hashes:
             read.hashes[file] = raw.hashes[file]
@@ -97,13 +108,15 @@ def _read_files(path: Path) -> _Raw:
         digest = hashlib.sha256()
         if name.name == TEMPLATES:
             for number, line in _lines(lines, digest):
+                if not line.strip():
+                    continue
                 row = _object(line)
                 if isinstance(row, str) or not isinstance(row.get("relation"), str):
                     raise EbertError(f"{path}, {name.name}, line {number}: not a relation with a template")
                 raw.templates[row["relation"]] = str(row.get("template", ""))
             raw.hashes[TEMPLATES] = digest.hexdigest()
         elif name.name == VOCABULARY:
-            raw.vocabulary = [word for _, line in _lines(lines, digest) if (word := line.decode("utf-8").strip())]
+            raw.vocabulary = [word for number, line in _lines(lines, digest) if (word := _word(path, number, line))]
             raw.hashes[VOCABULARY] = digest.hexdigest()
         elif is_relation(name):
             relation, file = relation_of(name), f"{name.parent.name}/{name.name}"
@@ -119,6 +132,10 @@ def is_relation(name: PurePosixPath | Path) -> bool:
     return name.suffix == ".jsonl" and name.parent.name in FOLDERS
 
 
+def _is_wanted(name: PurePosixPath | Path) -> bool:
+    return is_relation(name) or name.name in (TEMPLATES, VOCABULARY)
+
+
 def relation_of(name: PurePosixPath | Path) -> str:
     """Give the relation whose questions a file holds."""
     return name.stem.removesuffix("_test")
@@ -128,19 +145,21 @@ def lama_files(path: Path) -> Iterator[tuple[PurePosixPath | Path, Iterable[byte
     """Go through the files of a folder or an archive (tar in any packing, or zip), each with its lines."""
     if path.is_dir():
         for file in sorted(path.rglob("*")):
-            if file.is_file() and (is_relation(file) or file.name in (TEMPLATES, VOCABULARY)):
+            if file.is_file() and _is_wanted(file):
                 with file.open("rb") as lines:
                     yield file, lines
     elif zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            for member in archive.namelist():
-                with archive.open(member) as packed:
-                    yield PurePosixPath(member), packed
+            for member in archive.infolist():
+                if not member.is_dir() and _is_wanted(PurePosixPath(member.filename)):
+                    with archive.open(member) as packed:
+                        yield PurePosixPath(member.filename), packed
     else:
         with tarfile.open(path) as archive:
             for entry in archive:
-                content: IO[bytes] | None = archive.extractfile(entry)
-                if content is not None:
+                if entry.isfile() and _is_wanted(PurePosixPath(entry.name)):
+                    content: IO[bytes] | None = archive.extractfile(entry)
+                    assert content is not None  # only what is no file has none
                     yield PurePosixPath(entry.name), content
 
 
@@ -156,6 +175,13 @@ def _object(line: bytes) -> dict[str, Any] | str:
     except (ValueError, RecursionError):  # broken JSON, broken UTF-8
         return "the line is not JSON"
     return row if isinstance(row, dict) else "the line is not a JSON object"
+
+
+def _word(path: Path, number: int, line: bytes) -> str:
+    try:
+        return line.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        raise EbertError(f"{path}, {VOCABULARY}, line {number}: not UTF-8; restore the file") from None
 
 
 def _fields(line: bytes) -> _Fields | str:

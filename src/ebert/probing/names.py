@@ -34,6 +34,7 @@ class NameCheck:
 
 
 Key = tuple[str, str]  # a part of a name, and what it is asked about
+Guesses = dict[Key, list[str]]  # the first three wordpieces for each
 
 
 def parts_of(question: Question) -> list[Key]:
@@ -52,19 +53,31 @@ def wanted(questions: Iterable[Question]) -> list[Key]:
     return sorted({key for question in questions for key in parts_of(question)})
 
 
-def ask(model: EBert, keys: Sequence[Key], advance: Advance = silent) -> Iterator[tuple[Key, list[str]]]:
-    """Give the first three wordpieces for each name."""
-    lowers = model.vocabulary.lower_cases
+def ask(
+    model: EBert, keys: Sequence[Key], advance: Advance = silent, *, known: Guesses | None = None
+) -> Iterator[Guesses]:
+    """Give the first three wordpieces for each name, a window of names at a time.
+
+    Windows that are `known` are not asked again. They are the same ones each time, and so are the batches.
+    """
     for start in range(0, len(keys), WINDOW):
         window = keys[start : start + WINDOW]
-        for key, filled in zip(window, model.fill(map(sentence, window), mode="bert", top=TOP), strict=True):
-            tokens = [answer.token for answer in filled.answers]
-            yield key, [token.lower() for token in tokens] if lowers else tokens
-            advance(1)
+        if known is None or any(key not in known for key in window):
+            filled = model.fill(map(sentence, window), mode="bert", top=TOP)
+            yield {key: [a.token for a in one.answers] for key, one in zip(window, filled, strict=True)}
+        advance(len(window))
 
 
-def check(question: Question, guesses: dict[Key, list[str]], *, lower: bool = False) -> NameCheck:
-    """See whether a question's answer is among the guesses for its subject's name."""
+def guess(model: EBert, questions: Iterable[Question], advance: Advance = silent) -> Guesses:
+    """Give the guesses for all names of some questions."""
+    return {key: tokens for window in ask(model, wanted(questions), advance) for key, tokens in window.items()}
+
+
+def check(question: Question, guesses: Guesses, *, lower: bool = False) -> NameCheck:
+    """See whether a question's answer is among the guesses for its subject's name.
+
+    `lower` is for guesses of an encoder that knows no capitals.
+    """
     answers = {answer.lower() if lower else answer for answer in question.answers}
     ranks = []
     for key in parts_of(question):

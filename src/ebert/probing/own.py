@@ -58,8 +58,8 @@ def _question(row: dict[str, Any], number: int, where: str) -> Question:
     if text.count(MASK) != 1:
         raise EbertError(f"the text has {text.count(MASK)} {MASK}, one is needed")
     return Question(
-        id=str(row.get("id", number)),
-        relation=str(row.get("relation", "all")),
+        id=_name(row, "id") or str(number),
+        relation=_name(row, "relation") or "all",
         text=text,
         answers=tuple(dict.fromkeys(answer.strip() for answer in answers)),
         subject=subject,
@@ -67,6 +67,15 @@ def _question(row: dict[str, Any], number: int, where: str) -> Question:
         entity=entity,
         where=where,
     )
+
+
+def _name(row: dict[str, Any], field: str) -> str:
+    value = row.get(field)
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise EbertError(f"{field} is {value!r}; a name or a number is needed")
+    return str(value)
 
 
 def _from_template(row: dict[str, Any]) -> tuple[str, str, int, str | None]:
@@ -96,7 +105,7 @@ def _from_text(row: dict[str, Any]) -> tuple[str, str, int, str | None]:
     if not isinstance(subject, dict):
         raise EbertError('with a text, the subject is {"start": ..., "end": ..., "entity": ...}')
     start, end, entity = subject.get("start"), subject.get("end"), subject.get("entity")
-    if not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end <= len(text):
+    if type(start) is not int or type(end) is not int or not 0 <= start < end <= len(text):
         raise EbertError(f"the subject's start and end ({start}, {end}) are not a part of the text")
     if MASK in text[start:end] or (entity is not None and not isinstance(entity, str)):
         raise EbertError("the subject covers the mask, or its entity is not a title")

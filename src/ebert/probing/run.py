@@ -49,6 +49,8 @@ class Probe:
     answers: list[list[int]] = field(default_factory=list)
     subjects: dict[str, Subject] = field(default_factory=dict)
     skipped: list[Skipped] = field(default_factory=list)
+    persons: list[Question] = field(default_factory=list)
+    name_model: EBert | None = None
     identity: dict[str, Any] = field(default_factory=dict)
 
 
@@ -70,16 +72,22 @@ def probe(
     asks (bert-base-cased).
     """
     began, folder = time.monotonic(), Path(out)
-    work = prepare(model, data, options or ProbeOptions(), labels)
+    work = prepare(model, data, options or ProbeOptions(), labels, name_model)
     with layout.opened(folder, work.identity, overwrite=overwrite) as complete:
         if not complete:
-            checks = _check_names(work, folder, name_model, watch)
+            checks = _check_names(work, folder, watch)
             results = _ask(work, folder, watch)
             _write(work, folder, checks, results, {"command": command, "seconds": round(time.monotonic() - began, 1)})
     return files.read_json(folder / layout.METRICS, "a complete run")
 
 
-def prepare(model: EBert, data: Questions, options: ProbeOptions, labels: Mapping[str, int] | None = None) -> Probe:
+def prepare(
+    model: EBert,
+    data: Questions,
+    options: ProbeOptions,
+    labels: Mapping[str, int] | None = None,
+    name_model: Callable[[], EBert] | None = None,
+) -> Probe:
     """Find out which questions can be asked, and about which entities."""
     if model.vectors is None and any(mode != "bert" for mode in options.modes):
         raise EbertError("the modes concat and replace need entity vectors: give a model made by 'ebert align'")
@@ -96,30 +104,48 @@ def prepare(model: EBert, data: Questions, options: ProbeOptions, labels: Mappin
             work.skipped.append(Skipped(question.where, "its answer is not a candidate of this encoder", question.id))
     kept = {question.id for question in limited([q for q, _ in usable], options.limit)} if options.limit else None
     usable = [(q, places) for q, places in usable if kept is None or q.id in kept]
-    finder = Finder(model.vectors, labels=labels, oracle=options.oracle) if model.vectors is not None else None
-    work.subjects = find_all([q for q, _ in usable], finder)
-    for question, places in _fitting(work, usable):
-        found = work.subjects.get(question.id)
-        work.questions.append(question.about(found.entity.title if found else None))
+    subjects = _find_subjects(work, [q for q, _ in usable], labels)
+    titles = {name: subject.entity.title for name, subject in subjects.items()}
+    for question, places in _fitting(work, [(q.about(titles.get(q.id)), places) for q, places in usable]):
+        work.questions.append(question)
         work.answers.append(places)
     if not work.questions:
         reasons = ", ".join(dict.fromkeys(row.reason for row in work.skipped))
         raise EbertError(f"no question can be asked ({reasons})")
-    work.identity = identity(work.model, work.data, options, work.questions, candidates, labels)
-
+    work.subjects = {q.id: subjects[q.id] for q in work.questions if q.id in subjects}
+    work.persons = _persons(work)
+    if work.persons:
+        work.name_model = (name_model or _default_name_model)()
+    work.identity = identity(model, data, options, work.questions, candidates, labels, work.name_model)
     return work
 
 
+def _default_name_model() -> EBert:
+    return EBert.plain("bert-base-cased")
+
+
+def _find_subjects(work: Probe, questions: Sequence[Question], labels: Mapping[str, int] | None) -> dict[str, Subject]:
+    vectors = work.model.vectors
+    if vectors is None:
+        return {}
+    subjects = find_all(questions, Finder(vectors, labels=labels, oracle=work.options.oracle))
+    if labels and any(q.subject in labels for q in questions) and "label" not in ways(subjects):
+        raise EbertError("no label leads to an entity: the store has no Wikidata ids of them (ebert corpus wikidata)")
+    return subjects
+
+
 def _fitting(work: Probe, usable: Sequence[tuple[Question, list[int]]]) -> Iterator[tuple[Question, list[int]]]:
-    """Leave out questions that are too long for the encoder or cannot be cut, and say so."""
-    cut, size = work.model.filler().sequences, max(work.candidates.sizes)
+    """Leave out questions that are too long for the encoder or cannot be cut, in any of the modes, and say so."""
+    cut, size, modes = work.model.filler().sequences, max(work.candidates.sizes), work.options.modes
     for window in windows(usable):
         try:
-            cut([question.about(None).passage(size) for question, _ in window], "bert")
+            for mode in modes:
+                cut([question.passage(size) for question, _ in window], mode)
         except EbertError:
             for question, places in window:
                 try:
-                    cut([question.about(None).passage(size)], "bert")
+                    for mode in modes:
+                        cut([question.passage(size)], mode)
                 except EbertError as error:
                     work.skipped.append(Skipped(question.where, str(error), question.id))
                 else:
@@ -128,25 +154,28 @@ def _fitting(work: Probe, usable: Sequence[tuple[Question, list[int]]]) -> Itera
             yield from window
 
 
-def _check_names(
-    work: Probe, folder: Path, name_model: Callable[[], EBert] | None, watch: Watch
-) -> dict[str, names.NameCheck]:
-    """Apply the person-name filter to the questions that the string-match filter leaves, if it is asked for."""
-    left = [q for q in work.questions if q.relation in names.KINDS and not q.gives_itself_away]
-    if "uhn" not in work.options.filters or not left or work.data.name != "lama":
+def _persons(work: Probe) -> list[Question]:
+    """Give the questions that the person-name filter looks at, if it is asked for: those that the other one leaves."""
+    if "uhn" not in work.options.filters or work.data.name != "lama":
+        return []
+    return [q for q in work.questions if q.relation in names.KINDS and not q.gives_itself_away]
+
+
+def _check_names(work: Probe, folder: Path, watch: Watch) -> dict[str, names.NameCheck]:
+    """Apply the person-name filter."""
+    if work.name_model is None:
         return {}
-    guesses: dict[names.Key, list[str]] = {}
+    guesses: names.Guesses = {}
     with layout.Journal(folder / layout.GUESSED) as journal:
-        for part, kind, guess in journal.read():
-            guesses[part, kind] = guess
-        wanted = [key for key in names.wanted(left) if key not in guesses]
-        if wanted:
-            asked = (name_model or (lambda: EBert.plain("bert-base-cased")))()
-            with watch("names", total=len(wanted), unit="names") as advance:
-                for key, guess in names.ask(asked, wanted, advance):
-                    guesses[key] = guess
-                    journal.add([*key, guess])
-    return {question.id: names.check(question, guesses) for question in left}
+        for part, kind, tokens in (row for window in journal.read() for row in window):
+            guesses[part, kind] = tokens
+        wanted = names.wanted(work.persons)
+        with watch("names", total=len(wanted), unit="names") as advance:
+            for window in names.ask(work.name_model, wanted, advance, known=guesses.copy()):
+                journal.add([[*key, tokens] for key, tokens in window.items()])
+                guesses |= window
+    lower = work.name_model.vocabulary.lower_cases
+    return {question.id: names.check(question, guesses, lower=lower) for question in work.persons}
 
 
 def _ask(work: Probe, folder: Path, watch: Watch) -> "Results":
@@ -164,7 +193,7 @@ def _ask(work: Probe, folder: Path, watch: Watch) -> "Results":
         with watch("ask", total=len(plan.units), unit="sequences") as advance:
             advance(len(outcomes))
             for batch in plan.batches:
-                if batch[0] in outcomes:
+                if all(n in outcomes for n in batch):
                     continue
                 items = [(plan.units[n], work.questions[plan.units[n].question]) for n in batch]
                 found = dict(zip(batch, asker(items), strict=True))
@@ -256,6 +285,7 @@ def _facts(work: Probe) -> dict[str, Any]:
         "ebert": __version__,
         "benchmark": work.data.name,
         "encoder": {"name": model.name, "weights": work.identity["encoder"]["weights"]},
+        "name-bert": work.identity["name-bert"],
         "model": about,
         "modes": list(options.modes),
         "filters": list(options.filters),

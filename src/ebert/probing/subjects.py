@@ -1,8 +1,9 @@
 """From a subject's name to its entity, offline.
 
 The paper asks Wikidata for all entities with that English label and takes the lowest id. Where ids and labels are known
-(``--labels`` and a store with Wikidata ids) that is done here; else the name is looked up as a title, then as a
-redirect. LAMA's own ids are an oracle, which BERT does not have either, and used on request only.
+(``--labels`` and a store with Wikidata ids) that is done here; if that entity has no vector, the subject has none. A
+name that is no label is looked up as a title, then as a redirect. LAMA's own ids are an oracle, which BERT does not
+have either, and used on request only.
 """
 
 from collections import Counter
@@ -62,7 +63,7 @@ class Finder:
         for way, title in self._ways(name, given, oracle):
             if (entity := self._vectors.find(title)) is not None:
                 return Subject(entity, way)
-            if way == "given":  # whoever names an entity means no other
+            if way in ("given", "label"):  # whoever names an entity means no other; so does the paper's rule
                 return None
         entity = self._vectors.find(name)
         if entity is None:

@@ -32,13 +32,17 @@ class Deleted:
 
 def write_uhn(
     data: str | Path, out: str | Path, model: EBert, *, overwrite: bool = False, advance: Advance = silent
-) -> list[Deleted]:
-    """Write LAMA-UHN to a folder, asking `model` about names; give what was deleted of each relation."""
+) -> tuple[list[Deleted], dict[str, int]]:
+    """Write LAMA-UHN to a folder, asking `model` about names.
+
+    Give what was deleted of each relation, and how many lines were copied unjudged, by reason.
+    """
     read = read_lama(data)
     files.refuse_existing(Path(out), overwrite=overwrite, marker=DROPPED)
     left = [question for question in read.questions if not question.gives_itself_away]
-    guesses = dict(names.ask(model, names.wanted(left), advance))
-    dropped = {row["where"]: row for question in read.questions if (row := _judge(question, guesses)) is not None}
+    guesses, lower = names.guess(model, left, advance), model.vocabulary.lower_cases
+    judged = [_judge(question, guesses, lower=lower) for question in read.questions]
+    dropped = {row["where"]: row for row in judged if row is not None}
     with files.replacing_folder(Path(out), overwrite=overwrite, marker=DROPPED) as folder:
         for name, lines in lama_files(Path(data)):
             target = folder / name.parent.name / name.name if is_relation(name) else folder / name.name
@@ -51,15 +55,16 @@ def write_uhn(
         write_lines(folder / DROPPED, dropped.values())
     asked = Counter(question.relation for question in read.questions)
     rules = Counter((row["relation"], row["rule"]) for row in dropped.values())
-    return [Deleted(name, count, rules[name, "string-match"], rules[name, "name"]) for name, count in asked.items()]
+    deleted = [Deleted(name, count, rules[name, "string-match"], rules[name, "name"]) for name, count in asked.items()]
+    return deleted, read.reasons()
 
 
-def _judge(question: Question, guesses: dict[names.Key, list[str]]) -> dict[str, Any] | None:
+def _judge(question: Question, guesses: names.Guesses, *, lower: bool) -> dict[str, Any] | None:
     """Say which rule drops a question, or None."""
     row = {"id": question.id, "relation": question.relation, "where": question.where}
     if question.gives_itself_away:
         return {**row, "rule": "string-match"}
-    check = names.check(question, guesses)
+    check = names.check(question, guesses, lower=lower)
     if not check.dropped:
         return None
     parts = zip(question.subject.split(), check.parts, strict=True)

@@ -51,9 +51,11 @@ class CachedInjector(Injector):
 
     def carried(self, entities: Sequence[Entity]) -> Tensor:
         """Give carried vectors, from memory where they have been asked for."""
-        new = list(dict.fromkeys(entity for entity in entities if entity not in self._rows))
-        if new:
-            self._rows.update(zip(new, super().carried(new), strict=True))
+        for entity in entities:
+            if entity not in self._rows:
+                # One by one: the last bit of a product depends on the size of the matrix, and with it on the batch in
+                # which an entity is first met, which is another one after a resume.
+                self._rows[entity] = super().carried([entity])[0]
         return torch.stack([self._rows[entity] for entity in entities])
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 import transformers
 from transformers import EvalPrediction, TrainerCallback, TrainerState, TrainingArguments
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
@@ -202,7 +203,7 @@ def _arguments(options: TrainingOptions, folder: Path, *, steps: int, device: st
             report_to=[],
             disable_tqdm=True,
             use_cpu=device == "cpu",
-            dataloader_pin_memory=device != "cpu",
+            dataloader_pin_memory=device != "cpu" and torch.cuda.is_available(),
         )
 
     arguments = make(options.batch)

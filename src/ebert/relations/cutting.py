@@ -13,29 +13,30 @@ Range = tuple[int, int]
 def cut(passage: Passage, keep: Sequence[Range], cut_up: Callable[[Passage], Pieces], longest: int) -> Passage:
     """Shorten a passage to `longest` pieces: the characters of `keep` stay, and of the others the nearest to them."""
     pieces = cut_up(passage)
-    budget = longest
-    shorter = passage
-    while len(cut_up(shorter)) > longest:
-        if budget < 1:
-            raise EbertError(f"the two mentions alone have more wordpieces than the encoder takes ({longest:,})")
+    shorter, budget = passage, longest
+    while (over := len(cut_up(shorter)) - longest) > 0:
+        if shorter is not passage:
+            budget -= over  # what is left was split in another way than before
         shorter = _shorten(passage, keep, pieces, budget)
-        budget -= max(1, len(cut_up(shorter)) - longest)  # what was cut may be split in another way than before
     return shorter
 
 
 def _shorten(passage: Passage, keep: Sequence[Range], pieces: Pieces, budget: int) -> Passage:
     units = _units(passage.text, pieces)
-    distance = [min(max(start - end, first - last, 0) for first, last in keep) for start, end, _ in units]
-    # Pieces that belong to no unit (markers of the sequence, entities, slashes) are always there.
-    left = budget - (len(pieces) - sum(count for _, _, count in units))
-    kept: set[int] = set()
-    for index in sorted(range(len(units)), key=lambda index: (distance[index], index)):
-        left -= units[index][2]
-        if left < 0 and not _touches(units[index][:2], keep):
-            break
-        kept.add(index)
-    edits = [(start, end, "") for i, (start, end, _) in enumerate(units) if i not in kept]
-    return passage.replace_text(edits)  # blanks stay: they cost no pieces
+    far = [min(max(start - last, first - end, 0) for first, last in keep) for start, end, _ in units]
+    fixed = [any(start < last and first < end for first, last in keep) for start, end, _ in units]
+    # Pieces of no unit (the first and the last one, entities, slashes) are always there.
+    left = budget - len(pieces) + sum(count for (_, _, count), stays in zip(units, fixed, strict=True) if not stays)
+    if left < 0:
+        raise EbertError("the two mentions alone have more wordpieces than the encoder takes; shorten them")
+    edits = []
+    for index in sorted(range(len(units)), key=lambda index: (far[index], index)):
+        start, end, count = units[index]
+        if not fixed[index]:
+            left -= count
+            if left < 0:  # and nothing further away either, as the text would have holes
+                edits.append((start, end, ""))
+    return passage.replace_text(sorted(edits))  # blanks stay: they cost no pieces
 
 
 def _units(text: str, pieces: Pieces) -> list[tuple[int, int, int]]:
@@ -55,7 +56,3 @@ def _units(text: str, pieces: Pieces) -> list[tuple[int, int, int]]:
         else:
             units.append((word[0][0], word[-1][1], len(word)))
     return units
-
-
-def _touches(unit: Range, keep: Sequence[Range]) -> bool:
-    return any(unit[0] < end and start < unit[1] for start, end in keep)

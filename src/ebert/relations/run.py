@@ -23,6 +23,7 @@ from ebert.relations.resolving import ResolvingOptions
 from ebert.relations.training import Say, fine_tune
 
 RUN, METRICS, CHECKPOINTS = "run.json", "metrics.json", "checkpoints"
+NAMES = "pid2name.json"
 FORMAT = 1
 SAME = ("mode", "options", "resolving", "data", "model")  # what a run must have in common with one that it goes on with
 
@@ -74,6 +75,7 @@ def train(
         "resolving": {**asdict(resolving), "ids": len(ids or {})},
         "model": describe(model),
         "data": {name: part.as_json() for name, part in parts.items()},
+        "names": _names(data, labels),
     }
     if (done := _begin(out, info)) is not None:
         say(f"{out} is complete already")
@@ -133,6 +135,14 @@ def _begin(out: Path, info: dict[str, Any]) -> dict[str, Any] | None:
             f"{out} holds a run with other {', '.join(different)}; choose another --out, or remove the folder"
         )
     return files.read_json(out / METRICS, "a complete run") if old.get("complete") else None
+
+
+def _names(data: Path, labels: list[str]) -> dict[str, str]:
+    """Give what relations are called, where the data folder has FewRel's list of names."""
+    if not (data / NAMES).is_file():
+        return {}
+    names = files.read_json(data / NAMES, "a data folder")
+    return {label: names[label][0] for label in labels if isinstance(names.get(label), list) and names[label]}
 
 
 def _shortened(prepared: list[Prepared], say: Say) -> int:

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-import torch
 
 from ebert import EBert, RelationClassifier, Vectors
 from ebert.relations.evaluating import evaluate_file
@@ -40,7 +39,6 @@ def rows():
 
 
 def test_forty_sentences_are_learnt(tmp_path):
-    torch.set_num_threads(2)  # the fixture puts it back
     lines = "".join(json.dumps(row) + "\n" for row in rows())
     for split in ("train", "dev"):
         (tmp_path / f"{split}.jsonl").write_text(lines)

@@ -1,20 +1,27 @@
 """Relation classification on FewRel: the paper's five variants, and plain BERT for its 10 epochs (Section 4.2).
 
     python experiments/fewrel.py [--store STORE] [--work FOLDER] [--only NAME]... [--data FILE] [--ids FILE]
+    python experiments/fewrel.py --publish results/fewrel
 
 The variants differ in their mode only: three epochs, learning rate 5e-5, seed 0, the best epoch by a fixed 2,000 of the
 dev samples, then all 16,000 test samples. The store must have dimension 768, as the unaligned baselines need it. Hours
 on two cores; run it again to go on. Runs stand in FOLDER (default EBERT_HOME/experiments/fewrel).
+
+--publish trains nothing: it copies what is complete, answers without FewRel's text and commands without this machine's
+folders, and writes a report beside it. `ebert relations report` reads the copies like any other run.
 """
 
 import argparse
 import json
+import lzma
+import shutil
 import subprocess
 import sys
 import tarfile
 import time
 from pathlib import Path
 
+from ebert import files
 from ebert.bert.cache import home
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
@@ -45,6 +52,24 @@ def unpack(archive: Path, work: Path) -> Path:
     return folder
 
 
+def publish(work: Path, ids: Path, out: Path) -> None:
+    """Write the shipped form of all runs that have been evaluated, and the report on them."""
+    done = [name for name in RUNS if (work / "runs" / name / "test.json").exists()]
+    if not done:
+        sys.exit(f"no run in {work / 'runs'} is complete yet")
+    for name in done:
+        run = work / "runs" / name
+        with files.replacing_folder(out / name, overwrite=True, marker="run.json") as folder:
+            info = files.read_json(run / "run.json", "a run")
+            info["command"] = info["command"].replace(f"{work}/", "").replace(f"{ids.parent}/", "")
+            files.write_json(folder / "run.json", info)
+            answers = (run / "test.predictions.jsonl").read_bytes()
+            (folder / "test.predictions.jsonl.xz").write_bytes(lzma.compress(answers, preset=9))
+            for file in ("metrics.json", "test.json"):
+                shutil.copyfile(run / file, folder / file)
+    ebert("relations", "report", *(out / name for name in done), "--out", out / "report", "--overwrite")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, help="vectors of dimension 768 (default: best768 or paper)")
@@ -53,7 +78,11 @@ def main() -> None:
     parser.add_argument("--ids", type=Path, default=DATA / "fb15k_entity2wikidata.json")
     parser.add_argument("--work", type=Path, default=home() / "experiments" / "fewrel")
     parser.add_argument("--only", action="append", choices=RUNS, help="this run only (may be given again)")
+    parser.add_argument("--publish", type=Path, metavar="FOLDER", help="train nothing, ship what is there")
     given = parser.parse_args()
+    if given.publish:
+        publish(given.work, given.ids, given.publish)
+        return
     stores = [given.store] if given.store else [home() / "vectors" / name for name in STORES]
     store = next((path for path in stores if (path / "store.json").exists()), None)
     if store is None:

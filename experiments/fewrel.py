@@ -14,6 +14,7 @@ folders, and writes a report beside it. `ebert relations report` reads the copie
 import argparse
 import json
 import lzma
+import re
 import shutil
 import subprocess
 import sys
@@ -52,7 +53,7 @@ def unpack(archive: Path, work: Path) -> Path:
     return folder
 
 
-def publish(work: Path, ids: Path, out: Path) -> None:
+def publish(work: Path, out: Path) -> None:
     """Write the shipped form of all runs that have been evaluated, and the report on them."""
     done = [name for name in RUNS if (work / "runs" / name / "test.json").exists()]
     if not done:
@@ -61,7 +62,7 @@ def publish(work: Path, ids: Path, out: Path) -> None:
         run = work / "runs" / name
         with files.replacing_folder(out / name, overwrite=True, marker="run.json") as folder:
             info = files.read_json(run / "run.json", "a run")
-            info["command"] = info["command"].replace(f"{work}/", "").replace(f"{ids.parent}/", "")
+            info["command"] = re.sub(r"(?<=\s)/\S*/(?=\S)", "", info["command"])
             files.write_json(folder / "run.json", info)
             answers = (run / "test.predictions.jsonl").read_bytes()
             (folder / "test.predictions.jsonl.xz").write_bytes(lzma.compress(answers, preset=9))
@@ -81,7 +82,7 @@ def main() -> None:
     parser.add_argument("--publish", type=Path, metavar="FOLDER", help="train nothing, ship what is there")
     given = parser.parse_args()
     if given.publish:
-        publish(given.work, given.ids, given.publish)
+        publish(given.work, given.publish)
         return
     stores = [given.store] if given.store else [home() / "vectors" / name for name in STORES]
     store = next((path for path in stores if (path / "store.json").exists()), None)

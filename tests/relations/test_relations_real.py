@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from ebert import EBert, RelationClassifier, Vectors
-from ebert.relations.evaluating import evaluate_file
+from ebert.relations.evaluating import evaluate
 from ebert.relations.options import TrainingOptions
+from ebert.relations.reading import read
 from ebert.relations.resolving import ResolvingOptions
 from ebert.relations.run import train
 
@@ -55,6 +56,6 @@ def test_forty_sentences_are_learnt(tmp_path):
     )  # fmt: skip
     losses = [epoch["loss"] for epoch in metrics["epochs"]]
     assert losses[-1] < losses[0] / 2
-    found = evaluate_file(RelationClassifier.from_pretrained(tmp_path / "run"), tmp_path / "train.jsonl").as_json()
+    found = evaluate(RelationClassifier.from_pretrained(tmp_path / "run"), read(tmp_path / "train.jsonl")).as_json()
     assert found["accuracy"] == 100
     assert found["coverage"]["ways"]["named"] == 40

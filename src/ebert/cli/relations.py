@@ -106,13 +106,16 @@ def evaluate(
     Example:
       ebert relations evaluate runs/concat fewrel/test.json
     """
+    from ebert.relations import evaluating
     from ebert.relations.classifier import RelationClassifier
-    from ebert.relations.evaluating import evaluate_file
+    from ebert.relations.data import fixed_subset
     from ebert.relations.reading import read
 
-    read(data)  # a bad file is told before the classifier is loaded
+    chosen = read(data)  # a bad file is told before the classifier is loaded
+    if samples is not None:
+        chosen = fixed_subset(chosen, samples)
     classifier = RelationClassifier.from_pretrained(run, vectors=vectors, device=device)
-    evaluation = evaluate_file(classifier, data, most=samples)
+    evaluation = evaluating.evaluate(classifier, chosen)
     value = evaluation.as_json()
     if keep:
         evaluation.write(run, data.stem)

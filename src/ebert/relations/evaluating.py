@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ebert import files
 from ebert.progress import progress
 from ebert.relations.classifier import RelationClassifier
-from ebert.relations.data import Sample, check_labels, fixed_subset
-from ebert.relations.reading import read
+from ebert.relations.data import Sample, check_labels
 from ebert.relations.resolving import Coverage
 from ebert.relations.scores import Scores, confusion, scores
 
@@ -93,9 +92,3 @@ def evaluate(classifier: RelationClassifier, samples: list[Sample], *, budget: i
         coverage=classifier.inputs.resolver.coverage(samples),
         shortened=sum(one.shortened for one in prepared),
     )
-
-
-def evaluate_file(classifier: RelationClassifier, path: Path, *, most: int | None = None) -> Evaluation:
-    """Evaluate on a file, or on a part of it that is always the same."""
-    samples = read(path)
-    return evaluate(classifier, samples if most is None else fixed_subset(samples, most))

@@ -175,7 +175,8 @@ def _metrics(relations: int) -> Callable[[EvalPrediction], dict[str, float]]:
 
 def _arguments(options: TrainingOptions, folder: Path, *, steps: int, device: str | None) -> TrainingArguments:
     """Say to the Trainer what we mean. After the last step of an epoch it evaluates, and only then saves."""
-    log = math.gcd(options.checkpoint_steps, LOG_STEPS)  # so that every checkpoint has all losses before it
+    # So that every checkpoint has all losses before it, and every epoch its own.
+    log = math.gcd(options.checkpoint_steps, LOG_STEPS, steps)
 
     def make(batch: int) -> TrainingArguments:
         return TrainingArguments(
@@ -195,7 +196,7 @@ def _arguments(options: TrainingOptions, folder: Path, *, steps: int, device: st
             save_steps=options.checkpoint_steps,
             save_total_limit=1,
             logging_strategy="steps",
-            logging_steps=min(log, steps),
+            logging_steps=log,
             bf16=options.precision == "bf16",
             fp16=options.precision == "fp16",
             remove_unused_columns=False,

@@ -15,13 +15,15 @@ _HOME = {
     "EbertError": "ebert.errors",
     "Mention": "ebert.text",
     "Passage": "ebert.text",
+    "RelationClassifier": "ebert.relations",
     "Vectors": "ebert.vectors",
     "get_bert": "ebert.bert",
     "get_starter": "ebert.starter",
 }
 
 __all__ = [
-    "Alignment", "AlignmentOptions", "EBert", "EbertError", "Mention", "Passage", "Vectors", "get_bert", "get_starter",
+    "Alignment", "AlignmentOptions", "EBert", "EbertError", "Mention", "Passage", "RelationClassifier",
+    "Vectors", "get_bert", "get_starter",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from ebert.bert import get_bert
     from ebert.errors import EbertError
     from ebert.model import EBert
+    from ebert.relations import RelationClassifier
     from ebert.starter import get_starter
     from ebert.text import Mention, Passage
     from ebert.vectors import Vectors

@@ -38,7 +38,8 @@ def test_the_commands_of_the_specification_are_there():
         ("vectors", "import"), ("vectors", "info"), ("vectors", "find"), ("vectors", "nearest"), ("vectors", "add"),
         ("vectors", "add-many"), ("vectors", "export"), ("vectors", "train"),
         ("align",), ("fill",), ("probe", "lama"), ("probe", "questions"), ("lama", "uhn"), ("report",), ("export",),
-        ("starter",), ("doctor",),
+        ("starter",), ("doctor",), ("relations", "train"), ("relations", "evaluate"), ("relations", "predict"),
+        ("relations", "search"), ("relations", "report"),
     }  # fmt: skip
 
 

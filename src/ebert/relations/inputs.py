@@ -1,0 +1,147 @@
+"""From samples to what the encoder sees: markers around the mentions, entities inside them (appendix of the paper).
+
+``[CLS] ... classic $ World_War_II / World War II $ drama `` # Battleground_(film) / Battle ##ground # '' ... [SEP]``
+
+Samples are cut into pieces once, and the vector of an entity is read and carried once; a batch then costs a look-up.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ebert.errors import EbertError
+from ebert.model.injection import Injector
+from ebert.model.sequence import Mode, Pieces
+from ebert.relations.cutting import cut
+from ebert.relations.data import Sample
+from ebert.relations.resolving import Resolver
+from ebert.text import Mention, Passage
+from ebert.vectors import Entity
+
+SUBJECT, OBJECT = "#", "$"
+NOBODY = "\ue000nobody"  # the entity of a mention without one: no title has this character
+WINDOW = 1024  # samples cut at a time
+
+
+class CachedInjector(Injector):
+    """Remembers entities and their carried vectors, which an epoch meets again and again."""
+
+    @classmethod
+    def of(cls, injector: Injector) -> "CachedInjector":
+        """Take over another one's parts, with the wordpiece vectors on the CPU as a data loader needs them."""
+        cached = cls.__new__(cls)
+        cached.__dict__.update(injector.on_cpu().__dict__)
+        cached._found, cached._rows, cached.longest = {}, {}, injector._longest
+        return cached
+
+    _found: dict[str, Entity | None]
+    _rows: dict[Entity, Tensor]
+    longest: int
+
+    def find(self, mentions: Collection[Mention]) -> dict[Mention, Entity]:
+        """Give the entities of mentions, from memory where they have been asked for."""
+        new = {m.entity: m for m in mentions if m.entity not in self._found and m.entity != NOBODY}
+        if new:
+            found = super().find(list(new.values()))
+            self._found.update({title: found.get(mention) for title, mention in new.items()})
+        return {m: entity for m in mentions if (entity := self._found.get(m.entity)) is not None}
+
+    def carried(self, entities: Sequence[Entity]) -> Tensor:
+        """Give carried vectors, from memory where they have been asked for."""
+        for entity in entities:
+            if entity not in self._rows:
+                # One by one: the last bit of a product depends on the size of the matrix, and with it on the batch in
+                # which an entity is first met, which is another one after a resume.
+                self._rows[entity] = super().carried([entity])[0]
+        return torch.stack([self._rows[entity] for entity in entities])
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A sample, cut into pieces."""
+
+    sample: Sample
+    pieces: Pieces
+    entities: tuple[str | None, str | None]
+    """The titles of subject and object, as far as they have vectors."""
+    shortened: bool = False
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    @property
+    def covered(self) -> bool:
+        """Whether both entities have vectors."""
+        return None not in self.entities
+
+
+class Inputs:
+    """Prepares samples and collates them."""
+
+    def __init__(self, injector: Injector, resolver: Resolver, mode: Mode) -> None:
+        """Take what finds entities and what feeds them."""
+        self._injector = CachedInjector.of(injector)
+        self.resolver, self.mode = resolver, mode
+
+    def prepare(self, samples: Sequence[Sample]) -> list[Prepared]:
+        """Mark and cut samples."""
+        prepared: list[Prepared] = []
+        for start in range(0, len(samples), WINDOW):
+            window = samples[start : start + WINDOW]
+            marked = [self._mark(sample) for sample in window]
+            for sample, (passage, entities), pieces in zip(
+                window, marked, self._cut_up([passage for passage, _ in marked]), strict=True
+            ):
+                if len(pieces) <= self._injector.longest:
+                    prepared.append(Prepared(sample, pieces, entities))
+                else:
+                    prepared.append(Prepared(sample, self._shortened(sample, passage), entities, shortened=True))
+        return prepared
+
+    def show(self, prepared: Prepared) -> list[str]:
+        """Write what the encoder sees as the paper does."""
+        return self._injector.sequencer.show(prepared.pieces)
+
+    def tensors(self, batch: Sequence[Pieces]) -> dict[str, Tensor]:
+        """Give the encoder's inputs for a batch, padded to its longest."""
+        return self._injector.tensors(batch)
+
+    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+        """Collate rows with the `pieces` of a sample and its `label`: the data collator of the Trainer."""
+        batch = self.tensors([row["pieces"] for row in rows])
+        batch["labels"] = torch.tensor([row["label"] for row in rows])
+        return batch
+
+    def _mark(self, sample: Sample) -> tuple[Passage, tuple[str | None, str | None]]:
+        mentions, names = [], []
+        for span in (sample.subject, sample.object):
+            _, entity = self.resolver(sample, span)
+            names.append(entity.title if entity else None)
+            mentions.append(Mention(span.start, span.end, entity.title if entity else NOBODY))
+        subject, object_ = mentions
+        passage = Passage(sample.text, (subject, object_)).mark({subject: SUBJECT, object_: OBJECT})
+        return passage, (names[0], names[1])
+
+    def _cut_up(self, passages: Sequence[Passage]) -> list[Pieces]:
+        found = self._injector.find({mention for passage in passages for mention in passage.mentions})
+        return self._injector.sequencer([(p, [m for m in p.mentions if m in found]) for p in passages], self.mode)
+
+    def _shortened(self, sample: Sample, passage: Passage) -> Pieces:
+        keep = [(mention.start - 2, mention.end + 2) for mention in passage.mentions]  # with the marker and its blank
+        try:
+            shorter = cut(passage, keep, lambda p: self._cut_up([p])[0], self._injector.longest)
+        except EbertError as error:
+            raise EbertError(f"{sample.where}: {error}") from None
+        return self._cut_up([shorter])[0]
+
+
+def padding(lengths: Iterable[Sequence[int]]) -> float:
+    """Give the share of padding among the tokens of batches, given by the lengths of their sequences."""
+    real = padded = 0
+    for batch in lengths:
+        real += sum(batch)
+        padded += len(batch) * max(batch)
+    return 1 - real / padded if padded else 0.0

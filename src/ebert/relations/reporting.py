@@ -1,0 +1,220 @@
+"""A report on runs of relation classification: scores beside the published ones, differences, relations, confusions."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ebert import files
+from ebert.relations.comparing import RESAMPLES, Interval, difference, macro_f1
+from ebert.relations.results import SPLITS, Run, is_fewrel, published, published_for, read_runs
+from ebert.relations.scores import confusion, scores
+from ebert.report import html, markdown
+from ebert.report.content import MINUS, Plot, Report, Section, Table, flat
+from ebert.report.plots import COLOURS, INK, drawing
+
+MARKER = "report.json"
+PAIRS = 30  # most frequent confusions to show
+LEAST = 20  # samples of a kind below which an F1 says nothing
+HAVING = ("all", "both entities have a vector", "one has", "none has")
+
+
+def make_report(
+    folders: Sequence[Path], out: Path, *, resamples: int = RESAMPLES, overwrite: bool = False
+) -> dict[str, Any]:
+    """Write a report on runs into the folder `out`; the first run is the one that others are compared with."""
+    files.refuse_existing(out, overwrite=overwrite, marker=MARKER)
+    runs = read_runs(folders)
+    splits = [split for split in SPLITS if all(split in run.splits for run in runs)]
+    differences = {split: _differences(runs, split, resamples) for split in splits}
+    sections = [_macro(runs, splits, resamples), _curves(runs)]
+    if len(runs) > 1:
+        sections.append(Section("differences", "Differences", [
+            f"Macro F1 of each run minus that of {runs[0].name}, in points, with 95 % intervals of a paired bootstrap, "
+            "over all samples and by how many of the two entities have a vector."],
+            [table for table, _ in differences.values()]))  # fmt: skip
+    sections += [_relations(runs, splits[-1]), _confusions(runs, splits[-1])]
+    headlines = [line for _, lines in differences.values() for line in lines] or _headlines(runs, splits)
+    about = [(f"{run.name}: {run.mode}, {run.info['options']['epochs']} epochs", run.info["command"]) for run in runs]
+    report = Report("Relation classification: " + ", ".join(run.name for run in runs), about, [], headlines, sections)
+    summary = {
+        "kind": "report",
+        "format": 1,
+        "runs": [run.name for run in runs],
+        "headlines": headlines,
+        "tables": [table.key for table in report.tables],
+        "plots": [plot.key for plot in report.plots],
+    }
+    with files.replacing_folder(out, overwrite=overwrite, marker=MARKER) as folder:
+        _write(folder / "index.html", html.page(report))
+        _write(folder / "report.md", markdown.document(report))
+        for table in report.tables:
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerows(flat(table))
+            _write(folder / "tables" / f"{table.key}.csv", text.getvalue())
+        for plot in report.plots:
+            _write(folder / "plots" / f"{plot.key}.svg", plot.alone)
+        files.write_json(folder / MARKER, summary)
+    return summary
+
+
+def _macro(runs: Sequence[Run], splits: Sequence[str], resamples: int) -> Section:
+    tables = []
+    for split in splits:
+        rows = []
+        for run in runs:
+            found = run.splits[split]
+            macro = scores(confusion(found.gold, found.given, len(run.labels))).macro()
+            interval = macro_f1(found.gold, found.given, len(run.labels), resamples=resamples)
+            theirs = [_two(value) for value in published_for(run, split)]
+            rows.append((
+                run.name, run.mode, run.info["options"]["epochs"], len(found.gold), _two(macro["precision"]),
+                _two(macro["recall"]), _two(macro["f1"]), f"{interval.low:.2f} to {interval.high:.2f}", *theirs,
+            ))  # fmt: skip
+        header = ("run", "mode", "epochs", "samples", "P", "R", "F1", "95 % of F1", "published P", "published R",
+                  "published F1")  # fmt: skip
+        tables.append(Table(f"macro-{split}", f"Macro scores on {split}, in percent", header, rows))
+    text = ["The published figures are those of the same variant in the paper, after its search for the best learning "
+            "rate and number of epochs (5e-5 and 10 for concat)."]  # fmt: skip
+    if not any(map(is_fewrel, runs)):
+        return Section("macro", "Macro precision, recall and F1", [], tables)
+    models = [(model, *map(_two, row)) for model, row in published().items()]
+    columns = ("model", "dev P", "dev R", "dev F1", "test P", "test R", "test F1")
+    tables.append(Table("published", "As published", columns, models, published=frozenset(range(len(models)))))
+    return Section("macro", "Macro precision, recall and F1", text, tables)
+
+
+def _curves(runs: Sequence[Run]) -> Section:
+    rows = [
+        (run.name, epoch["epoch"], f"{epoch['loss']:.3f}", f"{epoch['dev loss']:.3f}", _two(epoch["dev"]["f1"]))
+        for run in runs
+        for epoch in run.metrics["epochs"]
+    ]
+    with drawing("learning", width=6.5) as made:
+        axes = made.panels(1)[0]
+        for number, run in enumerate(runs):
+            epochs = run.metrics["epochs"]
+            colour = INK if run.mode == "bert" else COLOURS[number % len(COLOURS)]
+            axes.plot([e["epoch"] for e in epochs], [e["dev"]["f1"] for e in epochs], marker="o", markersize=3,
+                      color=colour, linestyle="-" if number % 2 == 0 else "--", label=run.name)  # fmt: skip
+        axes.set_xlabel("epoch")
+        axes.set_ylabel("macro F1 (dev)")
+        made.legend(axes.get_legend_handles_labels()[0])
+    parts: list[Table | Plot] = [
+        made.plot("learning", "Learning curves", "Macro F1 on the dev samples after every epoch."),
+        Table("learning", "Every epoch", ("run", "epoch", "loss", "dev loss", "dev F1"), rows),
+    ]
+    return Section("learning", "Learning curves", [], parts)
+
+
+def _differences(runs: Sequence[Run], split: str, resamples: int) -> tuple[Table, list[str]]:
+    base, lines = runs[0].splits[split], []
+    rows = []
+    for run in runs[1:]:
+        found = run.splits[split]
+        row: list[str | int | None] = [run.name]
+        for having in HAVING:
+            # Coverage is a property of the store, not of the mode: that of the run itself counts.
+            chosen = np.ones(len(found.gold), bool) if having == "all" else found.vectors == 3 - HAVING.index(having)
+            row.append(int(chosen.sum()))
+            if chosen.sum() < LEAST:
+                row.append(None)
+                continue
+            change = difference(
+                found.gold[chosen], found.given[chosen], base.given[chosen], len(run.labels), resamples=resamples
+            )
+            row.append(_change(change))
+            if having == "all":
+                lines.append(f"{split}: {run.name} is {_change(change)} points of macro F1 above {runs[0].name}"
+                             f"{'' if change.clear else ', which may be chance'}.")  # fmt: skip
+        rows.append(tuple(row))
+    header = ("run", *(cell for having in HAVING for cell in (f"samples: {having}", having)))
+    return Table(f"differences-{split}", f"On {split}, beside {runs[0].name}", header, rows), lines
+
+
+def _relations(runs: Sequence[Run], split: str) -> Section:
+    """Give, for every relation, F1 by run, and how often it was found with and without vectors."""
+    by_run = [
+        scores(confusion(run.splits[split].gold, run.splits[split].given, len(run.labels))).f1 * 100 for run in runs
+    ]
+    rows = []
+    for index, label in enumerate(runs[0].labels):
+        row: list[str | int | None] = [runs[0].title(label), int((runs[0].splits[split].gold == index).sum())]
+        row += [_two(f1[index]) for f1 in by_run]
+        if len(runs) > 1:
+            row += _found(runs, split, index)
+        rows.append(tuple(row))
+    header = ["relation", "samples", *(f"F1: {run.name}" for run in runs)]
+    if len(runs) > 1:
+        header.append("both entities have a vector")
+        header += [f"gain with: {run.name}" for run in runs[1:]] + [f"gain without: {run.name}" for run in runs[1:]]
+    text = [
+        f"On {split}. A gain is the share of a relation's samples that a run finds minus the share that {runs[0].name} "
+        "finds, in points, among samples whose two entities have vectors (with) and among the others (without)."
+    ]
+    return Section("relations", "Every relation", text, [Table("relations", "Relations", tuple(header), rows)])
+
+
+def _found(runs: Sequence[Run], split: str, index: int) -> list[str | int | None]:
+    base = runs[0].splits[split]
+    here = base.gold == index
+    cells: list[str | int | None] = []
+    gains: dict[bool, list[str | None]] = {True: [], False: []}
+    covered = runs[-1].splits[split].vectors == 2
+    cells.append(int((here & covered).sum()))
+    for run in runs[1:]:
+        for having in (True, False):
+            among = here & ((run.splits[split].vectors == 2) == having)
+            right = (
+                [(rows.given[among] == index).mean() * 100 for rows in (run.splits[split], base)] if among.any() else []
+            )
+            gains[having].append(_signed(float(right[0] - right[1])) if right else None)
+    return [*cells, *gains[True], *gains[False]]
+
+
+def _confusions(runs: Sequence[Run], split: str) -> Section:
+    tables = []
+    for run in runs:
+        table = confusion(run.splits[split].gold, run.splits[split].given, len(run.labels)).copy()
+        support = table.sum(axis=1)
+        np.fill_diagonal(table, 0)
+        order = np.argsort(-table, axis=None, kind="stable")[:PAIRS]
+        pairs = [(int(place) // len(run.labels), int(place) % len(run.labels)) for place in order]
+        rows = [
+            (run.title(run.labels[gold]), run.title(run.labels[given]), int(table[gold, given]),
+             f"{100 * table[gold, given] / support[gold]:.1f}")
+            for gold, given in pairs
+            if table[gold, given]
+        ]  # fmt: skip
+        header = ("true relation", "given", "samples", "% of the true relation's")
+        tables.append(Table(f"confusions-{run.name}", f"{run.name}: the commonest confusions", header, rows))
+    return Section("confusions", "Confusions", [f"On {split}."], tables)
+
+
+def _headlines(runs: Sequence[Run], splits: Sequence[str]) -> list[str]:
+    lines = []
+    for split in splits:
+        found = runs[0].splits[split]
+        macro = scores(confusion(found.gold, found.given, len(runs[0].labels))).macro()
+        lines.append(f"{split}: {runs[0].name} has a macro F1 of {macro['f1']:.2f} %.")
+    return lines
+
+
+def _two(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2f}"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", MINUS)
+
+
+def _change(change: Interval) -> str:
+    return f"{_signed(change.value)} [{_signed(change.low)}, {_signed(change.high)}]"
+
+
+def _write(path: Path, text: str) -> None:
+    with files.replacing(path, "w") as file:
+        file.write(text)

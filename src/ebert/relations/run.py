@@ -1,0 +1,165 @@
+"""A training run on disk: `run.json`, the best epoch's classifier, the learning curve, checkpoints meanwhile."""
+
+import platform
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ebert import __version__, files
+from ebert.bert.loading import quiet
+from ebert.errors import EbertError
+from ebert.model import EBert
+from ebert.model.encoder import fingerprint
+from ebert.relations.classifier import RelationClassifier
+from ebert.relations.data import Sample, check_labels, fixed_subset, labels_of, split_path
+from ebert.relations.folder import MODEL
+from ebert.relations.inputs import Prepared
+from ebert.relations.options import TrainingOptions
+from ebert.relations.reading import read
+from ebert.relations.resolving import ResolvingOptions
+from ebert.relations.training import Say, fine_tune
+
+RUN, METRICS, CHECKPOINTS = "run.json", "metrics.json", "checkpoints"
+NAMES = "pid2name.json"
+FORMAT = 1
+SAME = ("mode", "options", "resolving", "data", "model")  # what a run must have in common with one that it goes on with
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The samples of one file."""
+
+    path: Path
+    samples: list[Sample]
+
+    @classmethod
+    def read(cls, folder: Path, name: str, most: int | None) -> "Split":
+        """Read a split of a data folder, or a part of it that is always the same."""
+        path = split_path(folder, name)
+        samples = read(path)
+        return cls(path, samples if most is None else fixed_subset(samples, most))
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what `run.json` says of it."""
+        return {"file": self.path.name, "sha256": files.sha256(self.path), "samples": len(self.samples)}
+
+
+def train(
+    data: Path,
+    model: EBert,
+    out: Path,
+    *,
+    mode: str,
+    options: TrainingOptions,
+    resolving: ResolvingOptions,
+    ids: Mapping[int, str] | None = None,
+    device: str | None = None,
+    command: str = "",
+    say: Say,
+) -> dict[str, Any]:
+    """Train a classifier into the folder `out`, or go on with it, and give its metrics."""
+    parts = {name: Split.read(data, name, getattr(options, key)) for name, key in
+             (("train", "samples"), ("dev", "dev_samples"))}  # fmt: skip
+    labels = labels_of(parts["train"].samples, parts["train"].path.name)
+    check_labels(parts["dev"].samples, labels)
+    info = {
+        "kind": "relations",
+        "format": FORMAT,
+        "ebert": __version__,
+        "command": command,
+        "mode": mode,
+        "options": asdict(options),
+        "resolving": {**asdict(resolving), "ids": len(ids or {})},
+        "model": describe(model),
+        "data": {name: part.as_json() for name, part in parts.items()},
+        "names": _names(data, labels),
+    }
+    if (done := _begin(out, info)) is not None:
+        say(f"{out} is complete already")
+        return done
+    classifier = RelationClassifier.fresh(
+        model, mode=mode, labels=labels, resolving=resolving, ids=ids, seed=options.seed
+    )
+    prepared = {name: classifier.inputs.prepare(part.samples) for name, part in parts.items()}
+    info["coverage"] = {
+        name: classifier.inputs.resolver.coverage(part.samples).as_json() for name, part in parts.items()
+    }
+    info["shortened"] = {name: _shortened(part, say) for name, part in prepared.items()}
+    info["machine"] = _machine()
+    files.write_json(out / RUN, {**info, "complete": False})
+    start = time.monotonic()
+    with quiet():
+        result = fine_tune(
+            classifier, prepared["train"], prepared["dev"], options,
+            checkpoints=out / CHECKPOINTS, best=out / MODEL, say=say, device=device,
+        )  # fmt: skip
+    curve = result["epochs"]
+    best = max(curve, key=lambda epoch: (epoch["dev"]["f1"], -epoch["epoch"]))
+    metrics = {"best epoch": best["epoch"], "dev": best["dev"], "dev samples": len(prepared["dev"]), "epochs": curve}
+    files.write_json(out / METRICS, metrics)
+    info |= {"padding": result["padding"], "seconds": round(time.monotonic() - start, 1), "labels": labels}
+    files.write_json(out / RUN, {**info, "complete": True})
+    shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
+    return metrics
+
+
+def describe(model: EBert) -> dict[str, Any]:
+    """Say which encoder, store and alignment a model has."""
+    facts: dict[str, Any] = {
+        "encoder": {"name": model.name, "fingerprint": fingerprint(model.encoder, model.tokenizer)},
+    }
+    if model.vectors is not None and model.alignment is not None:
+        store = model.vectors
+        facts["vectors"] = {
+            "name": store.path.name,
+            "fingerprint": store.fingerprint,
+            "dimension": store.dimension,
+            "entities": len(store),
+        }
+        facts["alignment"] = asdict(model.alignment.options)
+    return facts
+
+
+def _begin(out: Path, info: dict[str, Any]) -> dict[str, Any] | None:
+    """See that the folder is new or has the same run in it; give the metrics of one that is complete."""
+    if not (out / RUN).is_file():
+        files.refuse_existing(out, overwrite=False)
+        out.mkdir(parents=True, exist_ok=True)
+        return None
+    old = files.read_json(out / RUN, "a run")
+    if different := [key for key in SAME if old.get(key) != info[key]]:
+        raise EbertError(
+            f"{out} holds a run with other {', '.join(different)}; choose another --out, or remove the folder"
+        )
+    return files.read_json(out / METRICS, "a complete run") if old.get("complete") else None
+
+
+def _names(data: Path, labels: list[str]) -> dict[str, str]:
+    """Give what relations are called, where the data folder has FewRel's list of names."""
+    if not (data / NAMES).is_file():
+        return {}
+    names = files.read_json(data / NAMES, "a data folder")
+    return {label: names[label][0] for label in labels if isinstance(names.get(label), list) and names[label]}
+
+
+def _shortened(prepared: list[Prepared], say: Say) -> int:
+    cut = [one.sample.where for one in prepared if one.shortened]
+    if cut:
+        say(f"{len(cut):,} samples are longer than the encoder and were cut around their mentions: {cut[0]}, ...")
+    return len(cut)
+
+
+def _machine() -> dict[str, Any]:
+    import torch
+    import transformers
+
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "processor": platform.machine(),
+        "threads": torch.get_num_threads(),
+    }

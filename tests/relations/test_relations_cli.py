@@ -1,0 +1,225 @@
+"""The commands, as the shell runs them."""
+
+import dataclasses
+import json
+import lzma
+import sys
+
+import pytest
+
+from ebert import cli
+from ebert.cli import relations
+from ebert.relations import options
+from ebert.relations.options import TrainingOptions
+from ebert.relations.resolving import ResolvingOptions
+from ebert.relations.variants import VARIANTS
+
+TRAIN = ("--epochs", 2, "--learning-rate", "3e-3", "--batch", 8, "--seed", 1)
+OWN = '{"text": "then Ann Lee was born in Rome .", "subject": [5, 12], "object": [25, 29], "label": "%s"}\n'
+
+
+@pytest.fixture
+def ebert(monkeypatch, capsys):
+    """Run a command; give exit code, output and messages."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["ebert", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        out, err = capsys.readouterr()
+        return end.value.code, out, err
+
+    return run
+
+
+@pytest.fixture
+def trained(ebert, data, tiny_folder, tmp_path):
+    """Train and evaluate runs by mode."""
+
+    def make(mode, *more):
+        run = tmp_path / mode
+        arguments = ("--model", tiny_folder, "--mode", mode, *TRAIN, "--out", run, *more)
+        code, _, err = ebert("relations", "train", data, *arguments)
+        assert code == 0, err
+        return run
+
+    return make
+
+
+@pytest.mark.parametrize("mode", VARIANTS)
+def test_train_and_evaluate(ebert, data, trained, mode):
+    run = trained(mode)
+    info = json.loads((run / "run.json").read_text())
+    assert (info["mode"], info["complete"], info["options"]["seed"]) == (mode, True, 1)
+    assert info["coverage"]["train"] == {
+        "samples": 48, "covered": 27, "mentions": 96,
+        "ways": {"id": 72, "named": 0, "title": 0, "redirect": 0, "surface": 0, "none": 24},
+    }  # fmt: skip
+    code, out, err = ebert("relations", "evaluate", run, data / "test.json", "--json", "--keep")
+    assert code == 0, err
+    value = json.loads(out)
+    assert {"macro", "samples", "covered"} <= value.keys()
+    assert value["macro"].keys() == {"precision", "recall", "f1"}
+    assert 0 <= value["macro"]["f1"] <= 100
+    assert (value["samples"], value["covered"]) == (24, 12)
+    assert json.loads((run / "test.json").read_text()) == value
+    answers = [json.loads(line) for line in (run / "test.predictions.jsonl").read_text().splitlines()]
+    assert len(answers) == 24
+    assert sum(answer["vectors"] == 2 for answer in answers) == 12
+    right = sum(answer["label"] == answer["given"] for answer in answers)
+    assert value["accuracy"] == pytest.approx(100 * right / 24)
+    assert ("text" in answers[0]) is False  # a run can be published where its data cannot
+    code, out, _ = ebert("relations", "evaluate", run, data / "test.json", "--samples", 3)
+    assert code == 0
+    assert "macro f1" in out
+
+
+def test_variants_differ_in_their_mode_only(trained):
+    infos = [json.loads((trained(mode) / "run.json").read_text()) for mode in ("bert", "wikipedia2vec-replace")]
+    differing = {key for key in infos[0] if infos[0][key] != infos[1][key]}
+    assert differing <= {"mode", "command", "seconds", "padding"}
+    assert "mode" in differing
+
+
+def test_plain_bert_needs_no_model(ebert, data, tiny_bert, tmp_path):
+    arguments = ("relations", "train", data, "--model", tiny_bert, *TRAIN, "--out", tmp_path / "run", "--mode")
+    code, _, err = ebert(*arguments, "bert", "--json")
+    assert code == 0, err
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["coverage"]["train"]["covered"] == 0
+    code, _, err = ebert(*arguments, "concat")
+    assert code == 2
+    assert "is not a model" in err
+
+
+def test_predict(ebert, trained, tmp_path):
+    run = trained("concat")
+    text = "then [[Ann Lee]] was born in [[Rome]] ."
+    code, out, err = ebert("relations", "predict", run, text, "--json", "--top", 2)
+    assert code == 0, err
+    value = json.loads(out)
+    assert value["text"] == "then Ann Lee was born in Rome ."
+    assert value["subject"] == {"start": 5, "end": 12, "text": "Ann Lee", "entity": "Ann Lee"}
+    assert [one["relation"] in ("P19", "P20", "P69") for one in value["relations"]] == [True, True]
+    assert value["relations"][0]["probability"] >= value["relations"][1]["probability"]
+    _, out, _ = ebert("relations", "predict", run, text, "--json", "--object-first")
+    assert json.loads(out)["subject"]["text"] == "Rome"
+    assert sum(one["probability"] for one in json.loads(out)["relations"]) == pytest.approx(1, abs=1e-5)
+    (tmp_path / "own.jsonl").write_text(OWN % "P19" + OWN % "anything")
+    code, out, _ = ebert("relations", "predict", run, "--data", tmp_path / "own.jsonl")
+    assert code == 0
+    assert out.count("Ann Lee (Ann Lee)") == 2
+    assert out.count("%") == 6
+    for arguments, complaint in (
+        (["[[Rome]] is old ."], "text 1: it has 1 mentions; mark the subject and the object"),
+        ([text, "--data", "own.jsonl"], "give --data or TEXT, not both"),
+    ):
+        code, _, err = ebert("relations", "predict", run, *arguments)
+        assert code == 2
+        assert complaint in err
+
+
+def test_search(ebert, data, tiny_folder, tmp_path):
+    out = tmp_path / "search"
+    arguments = (
+        "relations", "search", data, "--model", tiny_folder, "--mode", "concat", "--batch", 8, "--learning-rate", 3e-3,
+        "--learning-rate", 1e-6, "--epochs", 1, "--epochs", 2, "--out", out,
+    )  # fmt: skip
+    code, text, err = ebert(*arguments, "--json")
+    assert code == 0, err
+    result = json.loads(text)
+    assert json.loads((out / "search.json").read_text()) == result
+    found = {one["run"]: one["dev"]["f1"] for one in result["configurations"]}
+    assert list(found) == ["0.003-1", "0.003-2", "1e-06-1", "1e-06-2"]
+    assert found[result["best"]] == max(found.values())
+    assert [(out / run / "model").exists() for run in found] == [run == result["best"] for run in found]
+    assert result["expected maximum"] == sorted(result["expected maximum"])
+    assert result["expected maximum"][0] == pytest.approx(sum(found.values()) / 4)
+    assert (out / "curve.svg").read_text().startswith("<svg")
+    code, again, err = ebert(*arguments, "--json")  # nothing is trained twice
+    assert json.loads(again) == result
+    assert err.count("is complete already") == 4
+
+
+def test_report(ebert, data, trained, tmp_path):
+    runs = [trained("bert"), trained("concat")]
+    code, _, err = ebert("relations", "report", *runs, "--out", tmp_path / "report")
+    assert code == 2
+    assert "evaluate RUN DATA/test.json --keep" in err
+    for run in runs:
+        for split in ("dev", "test"):
+            assert ebert("relations", "evaluate", run, data / f"{split}.json", "--keep")[0] == 0
+    packed = runs[1] / "test.predictions.jsonl"
+    (runs[1] / "test.predictions.jsonl.xz").write_bytes(lzma.compress(packed.read_bytes()))
+    packed.unlink()
+    code, out, err = ebert("relations", "report", *runs, "--out", tmp_path / "report", "--resamples", 100, "--json")
+    assert code == 0, err
+    value = json.loads(out)
+    assert [line.split(":")[0] for line in value["headlines"]] == ["dev", "test"]
+    text = (tmp_path / "report" / "report.md").read_text()
+    macro = json.loads((runs[0] / "test.json").read_text())["macro"]
+    assert f"| {macro['f1']:.2f} |" in text
+    assert "published" not in (tmp_path / "report" / "tables" / "relations.csv").read_text()
+    assert "As published" not in text  # these are not FewRel's relations
+    rows = (tmp_path / "report" / "tables" / "differences-test.csv").read_text().splitlines()
+    assert rows[0].startswith("run,samples: all,all,samples: both entities have a vector")
+    assert rows[1].startswith("concat,24,")
+    assert (tmp_path / "report" / "plots" / "learning.svg").exists()
+    code, out, _ = ebert("relations", "report", runs[0], "--out", tmp_path / "one", "--resamples", 100)
+    assert code == 0
+    assert "has a macro F1 of" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        ("empty", "", "empty.jsonl is empty"),
+        ("unknown", OWN % "P19" + OWN % "P99", "unknown.jsonl, line 2: the relation 'P99' has no training sample"),
+        ("nothing", (OWN % "P19").replace(', "label": "P19"', ""), "nothing.jsonl, line 1: it has no label"),
+        ("crossing", OWN.replace("[5, 12]", "[5, 27]") % "P19", "crossing.jsonl, line 1: the subject at 5:27 and"),
+        ("outside", OWN.replace("29]", "99]") % "P19", "outside.jsonl, line 1: the object at 25:99 is not a span"),
+        ("broken", OWN % "P19" + "{", "broken.jsonl, line 2: this is not JSON"),
+    ],
+)
+def test_bad_data_at_evaluation(ebert, trained, tmp_path, name, text, complaint):
+    (tmp_path / f"{name}.jsonl").write_text(text)
+    code, out, err = ebert("relations", "evaluate", trained("bert"), tmp_path / f"{name}.jsonl", "--json")
+    assert (code, out) == (2, "")
+    assert complaint in err
+
+
+def test_a_class_with_no_training_sample(ebert, data, tiny_folder, tmp_path):
+    (tmp_path / "train.jsonl").write_text(OWN % "P19" + OWN % "P20")
+    (tmp_path / "dev.jsonl").write_text(OWN % "P19" + OWN % "P69")
+    arguments = ("--model", tiny_folder, "--mode", "bert", "--out", tmp_path / "run")
+    code, _, err = ebert("relations", "train", tmp_path, *arguments)
+    assert code == 2
+    assert "dev.jsonl, line 2: the relation 'P69' has no training sample" in err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--epochs", 0), "epochs is 0; it must be at least 1"),
+        (("--learning-rate", -1), "learning-rate is -1.0"),
+        (("--warmup", 1), "warmup is 1.0"),
+        (("--threshold", 3), "threshold is 3.0"),
+        (("--ids", "nowhere.json"), "nowhere.json cannot be read"),
+    ],
+)
+def test_bad_options(ebert, data, tiny_folder, tmp_path, arguments, complaint):
+    basic = ("--model", tiny_folder, "--mode", "bert", "--out", tmp_path / "run")
+    code, _, err = ebert("relations", "train", data, *basic, *arguments)
+    assert code == 2
+    assert complaint in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_options_agree_with_the_library():
+    assert tuple(VARIANTS) == relations.MODES
+    assert (options.RATES, options.EPOCHS) == (relations.RATES, relations.EPOCHS)
+    given = relations.train.make_context("train", ["D", "--model", "M", "--mode", "bert", "--out", "R"]).params
+    for kind in (TrainingOptions, ResolvingOptions):
+        fields = {field.name: field.default for field in dataclasses.fields(kind)}
+        assert {name: given[name] for name in fields} == fields

@@ -1,0 +1,189 @@
+"""Training: it learns, it goes on after a kill as if nothing had been, and a run folder says what it is."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from ebert import EBert, EbertError, Passage, RelationClassifier, Vectors
+from ebert.relations.inputs import Inputs
+from ebert.relations.options import TrainingOptions
+from ebert.relations.resolving import ResolvingOptions
+from ebert.relations.run import train
+from ebert.relations.training import last_checkpoint
+
+OPTIONS = TrainingOptions(epochs=3, learning_rate=3e-3, batch=8, checkpoint_steps=4)
+
+
+def run(data, model, out, *, mode="concat", options=OPTIONS, say=lambda line: None):
+    return train(data, model, out, mode=mode, options=options, resolving=ResolvingOptions(), device="cpu", say=say)
+
+
+def weights(out):
+    return RelationClassifier.from_pretrained(out).module.state_dict()
+
+
+def test_it_learns_and_says_so(data, tiny, tmp_path):
+    lines = []
+    metrics = run(data, tiny, tmp_path / "run", options=dataclasses.replace(OPTIONS, epochs=40), say=lines.append)
+    losses = [epoch["loss"] for epoch in metrics["epochs"]]
+    assert losses[-1] < 0.2 < losses[0]
+    assert metrics["dev"]["f1"] == 100
+    best = metrics["best epoch"]
+    assert all(epoch["dev"]["f1"] < 100 for epoch in metrics["epochs"][: best - 1])
+    assert any("padding is" in line for line in lines)
+    assert sum(line.startswith("epoch ") for line in lines) == 40
+    assert not (tmp_path / "run" / "checkpoints").exists()
+
+
+def test_what_is_trained_and_what_is_not(data, tiny, tmp_path):
+    before = {name: tensor.clone() for name, tensor in tiny.encoder.base_model.state_dict().items()}
+    run(data, tiny, tmp_path / "run")
+    after = weights(tmp_path / "run")
+    same = {name for name, tensor in before.items() if tensor.equal(after[f"encoder.{name}"])}
+    assert same == {"embeddings.word_embeddings.weight"}
+
+
+def interrupted(monkeypatch, at):
+    """Let the collator fail at the given batch."""
+    original, seen = Inputs.__call__, []
+
+    def fail(self, rows):
+        seen.append(len(rows))
+        if len(seen) == at:
+            raise KeyboardInterrupt
+        return original(self, rows)
+
+    monkeypatch.setattr(Inputs, "__call__", fail)
+
+
+@pytest.mark.parametrize("at", [6, 9, 13, 20])
+def test_an_interrupted_run_ends_as_if_nothing_had_been(data, tiny_folder, tmp_path, monkeypatch, at):
+    """6 training and 3 dev batches an epoch, a checkpoint every 4 steps: inside an epoch and while evaluating."""
+    wanted = run(data, EBert.from_pretrained(tiny_folder), tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        interrupted(patch, at)
+        with pytest.raises(KeyboardInterrupt):
+            run(data, EBert.from_pretrained(tiny_folder), tmp_path / "parts")
+    assert json.loads((tmp_path / "parts" / "run.json").read_text())["complete"] is False
+    lines = []
+    given = run(data, EBert.from_pretrained(tiny_folder), tmp_path / "parts", say=lines.append)
+    assert any("going on after step" in line for line in lines)
+    assert given == wanted
+    one, other = weights(tmp_path / "whole"), weights(tmp_path / "parts")
+    assert all(tensor.equal(other[name]) for name, tensor in one.items())
+
+
+def test_a_killed_run_goes_on(data, tiny_folder, tmp_path):
+    """SIGKILL, as the kernel or an operator sends it, at a moment of its own choosing."""
+    out = tmp_path / "run"
+    command = [
+        sys.executable, "-m", "ebert", "relations", "train", str(data), "--model", tiny_folder, "--mode", "concat",
+        "--epochs", "60", "--batch", "8", "--learning-rate", "1e-3", "--checkpoint-steps", "5", "--out", str(out),
+    ]  # fmt: skip
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while not list(out.glob("checkpoints/checkpoint-*/trainer_state.json")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.kill()
+    assert json.loads((out / "run.json").read_text())["complete"] is False
+    options = TrainingOptions(epochs=60, learning_rate=1e-3, batch=8, checkpoint_steps=5)
+    lines = []
+    metrics = run(data, EBert.from_pretrained(tiny_folder), out, options=options, say=lines.append)
+    assert any("going on after step" in line for line in lines)
+    assert len(metrics["epochs"]) == 60
+
+
+def test_half_a_checkpoint_is_not_gone_on_from(tmp_path):
+    assert last_checkpoint(tmp_path) is None
+    for step in (4, 12):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+        (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text(json.dumps({"global_step": step}))
+    (tmp_path / "checkpoint-16").mkdir()  # killed before its state was written
+    (tmp_path / "checkpoint-20").mkdir()
+    (tmp_path / "checkpoint-20" / "trainer_state.json").write_text('{"global_st')
+    assert last_checkpoint(tmp_path) == str(tmp_path / "checkpoint-12")
+    assert not (tmp_path / "checkpoint-16").exists()
+
+
+def test_a_complete_run_is_left_alone_and_another_one_refused(data, tiny_folder, tmp_path):
+    out = tmp_path / "run"
+    metrics = run(data, EBert.from_pretrained(tiny_folder), out)
+    before = (out / "model" / "weights.safetensors").stat().st_mtime_ns
+    lines = []
+    assert run(data, EBert.from_pretrained(tiny_folder), out, say=lines.append) == metrics
+    assert lines == [f"{out} is complete already"]
+    assert (out / "model" / "weights.safetensors").stat().st_mtime_ns == before
+    with pytest.raises(EbertError, match="holds a run with other options"):
+        run(data, EBert.from_pretrained(tiny_folder), out, options=dataclasses.replace(OPTIONS, seed=5))
+    with pytest.raises(EbertError, match="holds a run with other mode"):
+        run(data, EBert.from_pretrained(tiny_folder), out, mode="replace")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").write_text("years of work")
+    with pytest.raises(EbertError, match="other exists"):
+        run(data, EBert.from_pretrained(tiny_folder), tmp_path / "other")
+
+
+def test_the_new_layer_and_the_order_are_the_same_in_all_variants(data, tiny_folder):
+    made = [
+        RelationClassifier.fresh(EBert.from_pretrained(tiny_folder), mode=mode, labels=["a", "b"], seed=4)
+        for mode in ("bert", "concat")
+    ]
+    assert made[0].module.classifier.weight.equal(made[1].module.classifier.weight)
+    other = RelationClassifier.fresh(EBert.from_pretrained(tiny_folder), mode="bert", labels=["a", "b"], seed=5)
+    assert not made[0].module.classifier.weight.equal(other.module.classifier.weight)
+
+
+def test_a_classifier_comes_back_as_it_was(data, tiny_folder, store, tmp_path):
+    run(data, EBert.from_pretrained(tiny_folder), tmp_path / "run")
+    classify = RelationClassifier.from_pretrained(tmp_path / "run")
+    texts = ["then [[Ann Lee]] was born in [[Rome]] .", "[[Bob Ray]] died in [[Bern]]", "[[Oslo]] and [[Lima]]"]
+    answers = list(classify(texts))
+    assert [answer.entities for answer in answers] == [("Ann Lee", "Rome"), ("Bob Ray", None), ("Oslo", "Lima")]
+    assert classify(texts[0]).relation == answers[0].relation
+    classify.save_pretrained(tmp_path / "copy")
+    again = RelationClassifier.from_pretrained(tmp_path / "copy", vectors=store.path)
+    assert [a.relations for a in again(texts)] == [a.relations for a in answers]
+    assert classify(Passage.parse(texts[0])).relation == answers[0].relation
+    assert [label for label, _ in classify(texts[0], top=9).relations] == [label for label, _ in answers[0].relations]
+    with pytest.raises(EbertError, match="passage 1: it has 0 mentions"):
+        classify("nothing at all")
+    with pytest.raises(EbertError, match="top is 0"):
+        classify(texts[0], top=0)
+
+
+def test_broken_classifiers(data, tiny_folder, tmp_path):
+    run(data, EBert.from_pretrained(tiny_folder), tmp_path / "run")
+    model = tmp_path / "run" / "model"
+    with pytest.raises(EbertError, match="there is no classifier at"):
+        RelationClassifier.from_pretrained(tmp_path / "nowhere")
+    with pytest.raises(EbertError, match="is not a relation classifier"):
+        RelationClassifier.from_pretrained(tiny_folder)
+    with pytest.raises(EbertError, match="say where it is now"):
+        RelationClassifier.from_pretrained(model, vectors=tmp_path / "nowhere")
+    info = json.loads((model / "relations.json").read_text())
+    for changes, complaint in (({"format": 9}, "classifier format 9"), ({"labels": 5}, "is damaged")):
+        (model / "relations.json").write_text(json.dumps(info | changes))
+        with pytest.raises(EbertError, match=complaint):
+            RelationClassifier.from_pretrained(model)
+    (model / "relations.json").write_text(json.dumps(info))
+    (model / "weights.safetensors").write_bytes(b"nothing")
+    with pytest.raises(EbertError, match=r"the weights in .* cannot be loaded"):
+        RelationClassifier.from_pretrained(model)
+
+
+def test_vectors_of_another_length_do_not_fit_the_unaligned_baselines(tiny_bert):
+    vectors = Vectors.from_arrays(words=["was", "in"], word_vectors=np.eye(2, 3), entities=["Rome"],
+                                  entity_vectors=np.ones((1, 3)))  # fmt: skip
+    model = EBert.fit(tiny_bert, vectors)
+    with pytest.raises(EbertError, match=r"must be 16 long.*have 3"):
+        RelationClassifier.fresh(model, mode="wikipedia2vec-concat", labels=["a", "b"])
+    RelationClassifier.fresh(model, mode="concat", labels=["a", "b"])
+    with pytest.raises(EbertError, match="unknown mode 'both'"):
+        RelationClassifier.fresh(model, mode="both", labels=["a", "b"])
+    with pytest.raises(EbertError, match="needs entity vectors"):
+        RelationClassifier.fresh(EBert.plain(tiny_bert), mode="concat", labels=["a", "b"])

@@ -92,6 +92,13 @@ class Names:
         query = "SELECT title FROM entities WHERE title >= ? AND title < ? LIMIT ?"
         return [title for (title,) in self.rows(query, (start, start + "\U0010ffff", limit))]
 
+    def continues(self, surface: str) -> bool:
+        """Tell whether there is a longer surface that begins with these words."""
+        start = f"{surface} "
+        query = "SELECT surface FROM surfaces WHERE surface >= ? ORDER BY surface LIMIT 1"
+        found = self.rows(query, (start,)) if self.has("surfaces") else None
+        return bool(found and found[0][0].startswith(start))
+
     def has(self, table: str) -> bool:
         """Tell whether the file has a table. One that was there once is never looked for again."""
         if table not in self._tables:
@@ -207,6 +214,18 @@ def create(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def insert_surfaces(connection: sqlite3.Connection, surfaces: Sequence[Surface], first: int) -> None:
+    """Put surfaces into a catalogue under construction, numbered from `first` on."""
+    connection.executemany(
+        "INSERT INTO surfaces VALUES (?, ?, ?)",
+        ((number, surface, occurrences) for number, (surface, occurrences, _) in enumerate(surfaces, first)),
+    )
+    connection.executemany(
+        "INSERT INTO mentions VALUES (?, ?, ?)",
+        ((number, row, count) for number, (_, _, meant) in enumerate(surfaces, first) for row, count in meant),
+    )
 
 
 def known(connection: sqlite3.Connection, kind: Kind, names: Iterable[str]) -> set[str]:

@@ -209,6 +209,19 @@ class Vectors:
         """Give how often, when some words stand in a text, they name an entity: from 0 to 1."""
         return surfaces.link_probability(self._catalogue, self._added, self._words(surface))
 
+    def occurrences(self, surface: str) -> int:
+        """Give how often some words stand in the text that the vectors come from, linked or not."""
+        return surfaces.occurrences(self._catalogue, self._added, self._words(surface))
+
+    def continues(self, surface: str) -> bool:
+        """Tell whether a longer surface begins with these words: whoever looks for surfaces in a text stops if not."""
+        return surfaces.continues(self._catalogue, self._added, self._words(surface))
+
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """Another value after every addition, whoever made it: for those who keep what they looked up."""
+        return self._added.stamp()
+
     def _words(self, surface: str) -> str:
         return " ".join(words_of(surface, lowercase=self.lowercase))
 

@@ -13,6 +13,7 @@ _HOME = {
     "AlignmentOptions": "ebert.alignment",
     "EBert": "ebert.model",
     "EbertError": "ebert.errors",
+    "Linker": "ebert.linking.linker",
     "Mention": "ebert.text",
     "Passage": "ebert.text",
     "Vectors": "ebert.vectors",
@@ -21,13 +22,15 @@ _HOME = {
 }
 
 __all__ = [
-    "Alignment", "AlignmentOptions", "EBert", "EbertError", "Mention", "Passage", "Vectors", "get_bert", "get_starter",
+    "Alignment", "AlignmentOptions", "EBert", "EbertError", "Linker", "Mention", "Passage", "Vectors", "get_bert",
+    "get_starter",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
     from ebert.alignment import Alignment, AlignmentOptions
     from ebert.bert import get_bert
     from ebert.errors import EbertError
+    from ebert.linking.linker import Linker
     from ebert.model import EBert
     from ebert.starter import get_starter
     from ebert.text import Mention, Passage

@@ -28,7 +28,8 @@ class LinkedMention:
     entity: str
     probability: float
     null: float
-    candidates: tuple[Scored, ...]
+    candidates: tuple[Scored, ...]  # the likeliest first
+    url: str | None = None  # of the entity's Wikipedia page; None for one of your own
 
 
 @dataclass(frozen=True, slots=True)

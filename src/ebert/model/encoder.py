@@ -87,7 +87,7 @@ class Encoder:
 
         The MLM head is a fifth of BERT's work when it runs on every piece; here it runs on the masks only.
         """
-        with _evaluating(self.module), _only(self.module.base_model, places):
+        with _evaluating(self.module), only(self.module.base_model, places):
             logits: Tensor = self.module(**inputs).logits
         return logits[0]
 
@@ -119,7 +119,7 @@ def _evaluating(module: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _only(body: nn.Module, places: tuple[Tensor, Tensor]) -> Iterator[None]:
+def only(body: nn.Module, places: tuple[Tensor, Tensor]) -> Iterator[None]:
     """Let what stands on top of `body` see the given places only, as a batch of one row.
 
     A forward hook is public and works for every architecture alike. It heeds only the thread that asked for it.

@@ -48,3 +48,9 @@ class Generator(Protocol):
     def __call__(self, document: Document) -> list[Span]:
         """Find them."""
         ...
+
+
+def ignored(document: Document, start: int, end: int) -> bool:
+    """Tell whether a span is not judged: it lies inside one that is left out, and is not a gold mention itself."""
+    inside = any(first <= start and end <= last for first, last in document.ignore)
+    return inside and not any(mention.start == start and mention.end == end for mention in document.gold)

@@ -23,6 +23,8 @@ REMEMBERED = 1 << 16  # surfaces that are looked up once only
 _BREAK = re.compile(r"[\n\r\t;|]")
 _STOP = re.compile(r"\.\s")
 _ABBREVIATION = 4  # letters at most
+_MONTHS = "January February March April May June July August September October November December"
+_DATE = re.compile(rf"(?:\d+(?:st|nd|rd|th|s)?|BC|BCE|AD|CE|{_MONTHS.replace(' ', '|')})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class GeneratorOptions:
     min_prior: float = 0.0  # of a candidate, before it is renormalised
     longest: int = 10  # words of a span
     ignore_case: bool = False  # look lower-cased words up as if they were capitalised, for text without capitals
+    dates: bool = False  # whether numbers, years and dates can be spans; early Wikipedia linked them all
 
     def __post_init__(self) -> None:
         if self.candidates < 1 or self.longest < 1:
@@ -107,19 +110,20 @@ class TableGenerator:
         for first, (start, _) in enumerate(places):
             alive = [Spelling()]  # ways to spell the words so far that some surface begins with
             stop = min(ends[first], first + self.options.longest)
+            date = True  # so far
             for last in range(first, stop):
                 word = words[last]
                 alive = beginnings(alive, word, lowercase=lowercase, ignore_case=self.options.ignore_case)
                 end = places[last][1]
-                if chosen := self._choose(tuple(alive)) or self._final(alive, last == first, lowercase):
+                date = date and bool(_DATE.fullmatch(word))
+                chosen = self._choose(tuple(alive)) or self._final(alive, last == first, lowercase)
+                if chosen and (self.options.dates or not date):
                     yield Span(start, end, *chosen)
                 alive = [spelling for spelling in alive if self._continues(spelling.text)]
                 if not alive:
                     break
 
-    def _final(
-        self, alive: list[Spelling], single: bool, lowercase: bool
-    ) -> tuple[tuple[Choice, ...], float] | None:
+    def _final(self, alive: list[Spelling], single: bool, lowercase: bool) -> tuple[tuple[Choice, ...], float] | None:
         """Look words up that lost the apostrophe of their genitive, if nothing else is known of them."""
         shorter = unspelt(alive[0].text) if single and not lowercase else None
         return self._choose((Spelling(shorter),)) if shorter else None

@@ -56,7 +56,9 @@ def page_numbers(corpus: Corpus, names: Collection[str]) -> dict[int, str]:
     if not wanted:
         return {}
     entities = corpus.entities
-    return {page: entities[entity] for page, entity in enumerate(corpus.page_entity.tolist()) if entities[entity] in wanted}
+    return {
+        page: entities[entity] for page, entity in enumerate(corpus.page_entity.tolist()) if entities[entity] in wanted
+    }
 
 
 def recount(

@@ -8,7 +8,7 @@ import sys
 import click
 
 from ebert import __version__
-from ebert.cli import align, bert, corpus, doctor, export, fill, lama, probe, report, starter, train, vectors
+from ebert.cli import align, bert, corpus, doctor, export, fill, lama, link, probe, report, starter, train, vectors
 from ebert.errors import EbertError
 
 
@@ -27,8 +27,8 @@ def cli() -> None:
 
 
 for command in (
-    bert.group, corpus.group, vectors.group, align.command, fill.command, probe.group, lama.group, report.command,
-    export.command, starter.command, doctor.command,
+    bert.group, corpus.group, vectors.group, align.command, fill.command, link.group, probe.group, lama.group,
+    report.command, export.command, starter.command, doctor.command,
 ):  # fmt: skip
     cli.add_command(command)
 vectors.group.add_command(train.command)

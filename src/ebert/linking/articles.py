@@ -5,10 +5,15 @@ built from are the better source where they are at hand; the corpus then tells w
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ebert.errors import EbertError
+from ebert.linking.recounting import PageChoice
 from ebert.progress import Advance, silent
 from ebert.wikipedia import dump, pages
 from ebert.wikipedia.corpus import Corpus
@@ -16,6 +21,8 @@ from ebert.wikipedia.pages import PAGE
 from ebert.wikipedia.site import Site
 from ebert.wikipedia.unpacking import DamagedError, unpacked
 from ebert.wikipedia.wikitext import Anchor, to_plain
+
+CROWDED = 0.35  # share of the words of a page that are links, in a page of tables
 
 
 class Article(NamedTuple):
@@ -35,7 +42,7 @@ def from_corpus(corpus: Corpus, numbers: Iterable[int]) -> Iterator[Article]:
         place: dict[int, tuple[int, int]] = {}  # of a token, in the text
         lines: list[str] = []
         position = 0
-        for begin, end in zip(begins[:-1], begins[1:], strict=True):
+        for begin, end in pairwise(begins):
             line = [words[token] for token in corpus.tokens[begin:end].tolist()]
             for number, word in enumerate(line, begin):
                 place[number] = (position, position + len(word))
@@ -84,3 +91,12 @@ def _pages(file: dump.Dump, advance: Advance) -> Iterator[bytes]:
     except DamagedError as error:
         raise EbertError(f"{error}; get the file again") from None
     yield from pages.cut(buffer).pages
+
+
+def training_pages(corpus: Corpus, choice: PageChoice) -> NDArray[np.int64]:
+    """Give the pages whose links stand in running text: at most every third word is linked, as in no table."""
+    links = np.diff(np.asarray(corpus.page_anchors))
+    words = np.diff(np.asarray(corpus.paragraphs)[np.asarray(corpus.page_paragraphs)])
+    page = np.repeat(np.arange(len(links)), links)
+    linked = np.bincount(page, weights=np.asarray(corpus.anchor_length), minlength=len(links))
+    return np.flatnonzero(choice.linked & (linked <= CROWDED * words))

@@ -79,7 +79,7 @@ class Evaluation:
 
     @property
     def candidate_recall(self) -> float | None:
-        """The share of the gold that the candidate generator offers: no linker that uses it can have a higher recall."""
+        """The share of the gold that the candidate generator offers: the ceiling of every recall."""
         found = [document.reachable for document in self.documents if document.reachable is not None]
         return sum(found) / self.counts.gold if found and self.counts.gold else None
 
@@ -124,7 +124,7 @@ def score(
     known: Callable[[str], bool] | None = None,
     spans: Iterable[Span] | None = None,
 ) -> DocumentScore:
-    """Judge the links of a document. `known` tells which entities the store has, `spans` are what could be chosen from."""
+    """Judge the links of a document. `known` tells which entities the store has, `spans` what could be chosen."""
     gold = {(mention.start, mention.end): same(mention.entity) for mention in document.gold}
     links = {(link.start, link.end): same(link.entity) for link in predicted}
     if len(links) != len(predicted):

@@ -1,7 +1,7 @@
 """The candidate generator: the spans of a text that may name an entity, with what they may mean (Section 5.2).
 
 Every run of up to ten words that the mention table knows is a span. A run grows only while a surface of the table goes
-on like it, so the time is linear in the text. Spans may overlap, and many name nothing where they stand: to reject those
+on like it, so the time is linear in the text. Spans may overlap, and many name nothing where they stand: rejecting them
 is the model's part. Words are split as in the table, at every punctuation mark, so that possessives ("England's") and
 compounds ("UK-based") need no rule of their own.
 """

@@ -96,9 +96,7 @@ def tune(generator: Generator, documents: Sequence[Document], *, same: Same = st
             counts = Counts()
             for document, spans in found:
                 likely = [span for span in spans if span.choices and span.link_probability >= threshold]
-                links = [
-                    Mention(span.start, span.end, span.choices[0].title) for span in not_overlapping(likely, rule)
-                ]
+                links = [Mention(span.start, span.end, span.choices[0].title) for span in not_overlapping(likely, rule)]
                 counts += score(document, links, same=same).counts
             tried.append((PriorOptions(threshold, rule), 100 * counts.f1))
     best = max(tried, key=lambda item: item[1])

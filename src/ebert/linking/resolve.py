@@ -1,7 +1,7 @@
 """Gold entities, whatever they are called, to the titles of a store.
 
-A name may be a title, a redirect, a URL or a Wikidata id. An id that the store (or a list that one gives) knows decides,
-since it cannot be mistaken: Q312 is called "Apple", as the fruit is. Else the names are tried one by one, as titles and
+A name may be a title, a redirect, a URL or a Wikidata id. An id that the store (or a given list) knows decides, since
+it cannot be mistaken: Q312 is called "Apple", as the fruit is. Else the names are tried one by one, as titles and
 then as redirects. What cannot be resolved stays in the gold, where it counts as missed.
 """
 

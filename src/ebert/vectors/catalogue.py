@@ -178,6 +178,12 @@ class Catalogue(Names):
             "surfaces": self.rows("SELECT count(*) FROM surfaces")[0][0] if self.has("surfaces") else 0,
         }
 
+    def titles(self) -> Iterator[tuple[str, int]]:
+        """Go through all titles and redirects, with the rows they stand for."""
+        for start in range(0, self.sizes["entities"], PAGE):
+            yield from zip(self.names("entities", start, start + PAGE), range(start, start + PAGE), strict=False)
+        yield from self.rows("SELECT title, row FROM redirects")
+
     def mentions(self, surface: str) -> tuple[int, list[tuple[EntityRow, int]]] | None:
         """Give how often a surface stands in the text, and what it means there how often; None if nobody linked it."""
         query = "SELECT id, occurrences FROM surfaces WHERE surface = ?"

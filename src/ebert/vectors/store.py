@@ -354,6 +354,10 @@ class Vectors:
         for start in range(0, len(matrix), PAGE):
             yield self._catalogue.names(kind, start, start + PAGE), matrix[start : start + PAGE]
 
+    def titles(self) -> Iterator[tuple[str, int]]:
+        """Go through all titles and redirects (without those of added entities), with their rows."""
+        yield from self._catalogue.titles()
+
     def added(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Go through the entities that were added to the store."""
         for entity in self._added.all():

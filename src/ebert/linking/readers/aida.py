@@ -113,33 +113,33 @@ def read_knowbert(lines: Iterable[str], name: str, reading: Reading) -> None:
     """Read KnowBert's layout."""
     document: _Document | None = None
     for number, line in enumerate(lines, 1):
-        token = line.strip()
-        if not token:
+        word = line.strip()
+        if not word:
             continue
-        if token.startswith("DOCSTART_"):
+        if word.startswith("DOCSTART_"):
             if document:
                 document.finish(reading)
-            document = _Document(token.removeprefix("DOCSTART_"))
+            document = _Document(word.removeprefix("DOCSTART_"))
         elif document is None:
             raise problem(f"{name}, line {number}", "there is no DOCSTART_ before the first token", reading.layout)
-        elif token.startswith("MMSTART_"):
+        elif word.startswith("MMSTART_"):
             page, _, title = line.strip().partition("\t")
             if document.in_mention:
                 raise problem(f"{name}, line {number}", "a mention begins inside another", reading.layout)
             names = tuple(filter(None, [title.strip()]))
             document.begin(len(document.text) + bool(document.text), names or (f"page {page[8:]}",))
-        elif token == "MMEND":
+        elif word == "MMEND":
             if not document.in_mention:
                 raise problem(f"{name}, line {number}", "a mention ends that never began", reading.layout)
             document.end()
-        elif token == "*NL*":
+        elif word == "*NL*":
             document.end_line()
-        elif token == "DOCEND":
+        elif word == "DOCEND":
             document.finish(reading)
             document = None
         else:
-            document.word(token)
-            if token in _ENDS and not document.in_mention:
+            document.word(word)
+            if word in _ENDS and not document.in_mention:
                 document.sentence()
     if document:
         document.finish(reading)

@@ -43,7 +43,9 @@ def read_own(given: Iterable[Row], reading: Reading) -> None:
             ignore = [(int(start), int(end)) for start, end in row.get("ignore") or ()]
             sentences = [int(start) for start in row.get("sentences") or ()]
         except (KeyError, TypeError, ValueError) as error:
-            raise problem(where, f"a mention, a span or a sentence cannot be read ({error!r})", reading.layout) from None
+            raise problem(
+                where, f"a mention, a span or a sentence cannot be read ({error!r})", reading.layout
+            ) from None
         title = row.get("title")
         reading.add(row.get("id", number), text, labels, ignore=ignore, sentences=sentences, title=title)
 
@@ -87,8 +89,8 @@ def read_elevant(given: Iterable[Row], reading: Reading) -> None:
     """Read ELEVANT's layout: labels with Wikidata ids and names.
 
     Those labels count that are neither optional nor coreference, have an id and lie inside the evaluation span; of
-    nested ones the outermost. What was labelled but does not count is left out of the evaluation, as is all text outside
-    the evaluation span; labels of entities that Wikidata does not have stay text in which there is nothing to link.
+    nested ones the outermost. What was labelled but does not count is left out of the evaluation, as is all text
+    outside the evaluation span; labels of what Wikidata does not have stay text with nothing to link.
     """
     for number, (where, row) in enumerate(given):
         text = _text(where, row, "text", reading)

@@ -56,13 +56,11 @@ class Reading:
                 continue
             kept.append(label)
             end = label.end
-        self.documents.append(
-            Labelled(str(id), text, tuple(kept), tuple(sorted(set(ignore))), tuple(sentences), title)
-        )
+        self.documents.append(Labelled(str(id), text, tuple(kept), tuple(sorted(set(ignore))), tuple(sentences), title))
 
     def _sound(self, text: str, labels: Iterable[Label]) -> Iterable[Label]:
         for label in labels:
-            surface = text[label.start : label.end] if 0 <= label.start else ""  # one that runs over the end is cut
+            surface = text[label.start : label.end] if label.start >= 0 else ""  # one that runs over the end is cut
             names = tuple(name for name in label.names if name.strip())
             if not surface.strip():
                 self.dropped["label outside the text or without words"] += 1

@@ -24,13 +24,17 @@ _TEXT: dict[str, Callable[[Iterable[str], str, Reading], None]] = {
     "nif": nif.read_nif,
 }
 LAYOUTS = (*_JSON, *_TEXT)
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_UNPACK: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.decompress,
+    ".bz2": bz2.decompress,
+    ".xz": lzma.decompress,
+}
 
 
 def read(path: str | Path, layout: str | None = None) -> Reading:
     """Read a file of any of the layouts, compressed or not; the layout is recognised if it is not named."""
     file = Path(path)
-    text = _contents(file)
+    text = contents(file)
     layout = layout or recognise(text, file.name)
     if layout not in LAYOUTS:
         raise EbertError(f"{layout!r} is no layout of entity-linking data; choose one of {', '.join(LAYOUTS)}")
@@ -75,16 +79,16 @@ def _recognise_json(line: str, name: str) -> str:
     raise EbertError(f"{name} has JSON, but none with 'text' or 'input'; name one of {', '.join(LAYOUTS)} (--layout)")
 
 
-def _contents(path: Path) -> str:
+def contents(path: Path) -> str:
+    """Give the text of a file, unpacked if its name says that it is packed."""
     if path.is_dir():
         raise EbertError(f"{path} is a folder; give a file in it")
-    opener = _OPENERS.get(path.suffix, open)
+    unpack = _UNPACK.get(path.suffix, bytes)
     try:
-        with opener(path, "rb") as file:
-            return file.read().decode("utf-8-sig")
+        return unpack(path.read_bytes()).decode("utf-8-sig")
     except FileNotFoundError:
         raise EbertError(f"there is no file {path}") from None
     except UnicodeDecodeError as error:
         raise EbertError(f"{path} is not UTF-8 ({error}); convert it") from None
-    except (lzma.LZMAError, EOFError, gzip.BadGzipFile) as error:
+    except (lzma.LZMAError, EOFError, ValueError, gzip.BadGzipFile) as error:
         raise EbertError(f"{path} cannot be unpacked ({error}); get it again") from None

@@ -70,6 +70,9 @@ def encoder(*, longest: int = 64, seed: int = 0, dropout: float = 0.0) -> Encode
 
 
 def store(path=None) -> Vectors:
+    """The store at a path, made if it is not there; without a path one in memory."""
+    if path is not None and Path(path).exists():
+        return Vectors.open(path)
     random = np.random.default_rng(0)
     return Vectors.from_arrays(
         words=["and", "are"], word_vectors=random.normal(size=(2, WIDTH)),

@@ -25,7 +25,7 @@ from ebert.linking.packed import lay_packed
 from ebert.linking.refinement import Judge, Judged, State, refine
 from ebert.model import EBert
 from ebert.model.batching import budget_on, plan, windows
-from ebert.model.encoder import Encoder
+from ebert.model.encoder import Encoder, evaluating
 from ebert.vectors import Entity, Vectors
 
 WINDOW = 16  # documents looked at together: enough to fill batches, few enough to stream
@@ -216,21 +216,15 @@ class Linker:
         """Score all open spans of chunks."""
         laid = [(number, one) for number, state in enumerate(states) for one in self.lay(state)]
         judged: list[list[tuple[int, Judged]]] = [[] for _ in states]
-        training = self.module.training
-        self.module.eval()
-        try:
-            for group in plan([len(one) for _, one in laid], budget or budget_on(self.module.device.type)):
-                batch = [laid[index][1] for index in group]
-                verdicts = iter(self._scored(batch))
-                for index in group:
-                    number, one = laid[index]
-                    judged[number] += [(index, next(verdicts)) for _ in one.spans]
-        finally:
-            self.module.train(training)
+        for group in plan([len(one) for _, one in laid], budget or budget_on(self.module.device.type)):
+            verdicts = iter(self._scored([laid[index][1] for index in group]))
+            for index in group:
+                number, one = laid[index]
+                judged[number] += [(index, next(verdicts)) for _ in one.spans]
         return [[verdict for _, verdict in sorted(found, key=lambda pair: pair[0])] for found in judged]
 
     def _scored(self, batch: Sequence[Laid]) -> list[Judged]:
-        with torch.inference_mode():
+        with evaluating(self.module):
             scores = self.module(**self.batcher(batch))["scores"]  # (spans, 1 + choices)
             probabilities = scores.softmax(-1)
         rows = zip(scores.tolist(), probabilities.tolist(), strict=True)

@@ -37,7 +37,8 @@ class LinkingModel(nn.Module):
             nn.init.zeros_(self.head.bias)
         self.null = nn.Parameter(torch.zeros(self.width))
         self.null_bias = nn.Parameter(torch.zeros(()))
-        cast("nn.Embedding", self.encoder.get_input_embeddings()).requires_grad_(False)
+        self.embedding.requires_grad_(False)
+        self.train(masked_lm.training)
 
     @property
     def device(self) -> torch.device:
@@ -80,7 +81,7 @@ class LinkingModel(nn.Module):
 
 
 def headed(masked_lm: PreTrainedModel) -> PreTrainedModel:
-    """Give a masked LM whose logits are MLM(h), the input of its last layer; the given one stays as it is.
+    """Give a masked LM whose logits are MLM(h), what its last layer compares to wordpieces; the given one stays.
 
     Only the modules on the way to the last layer are copied, and these share their weights with the given ones.
     """
@@ -91,12 +92,30 @@ def headed(masked_lm: PreTrainedModel) -> PreTrainedModel:
         raise EbertError(f"{type(masked_lm).__name__} has no output layer to take off: is it a masked language model?")
     top = part = _shallow(masked_lm)
     *way, final = name.split(".")
-    for step in way:
-        part._modules[step] = _shallow(cast("nn.Module", part._modules[step]))
-        part = cast("nn.Module", part._modules[step])
+    for step in way[:-1]:
+        part._modules[step] = part = _shallow(cast("nn.Module", part._modules[step]))
+    if last.weight.shape[0] < masked_lm.config.vocab_size:  # DeBERTa's newer head has no such layer of its own
+        part._modules[way[-1]] = _Transform(cast("nn.Module", part._modules[way[-1]]))
+        return cast("PreTrainedModel", top)
+    if way:
+        part._modules[way[-1]] = part = _shallow(cast("nn.Module", part._modules[way[-1]]))
     part._modules[final] = nn.Identity()
     part._parameters.pop("bias", None)  # the output layer's own, kept beside it
     return cast("PreTrainedModel", top)
+
+
+class _Transform(nn.Module):
+    """What a head does before it compares to the wordpiece vectors that it is given."""
+
+    def __init__(self, head: nn.Module) -> None:
+        super().__init__()
+        parts = [getattr(head, name, None) for name in ("dense", "transform_act_fn", "LayerNorm")]
+        if None in parts:
+            raise EbertError(f"the head {type(head).__name__} is not one that entity linking can use")
+        self.layers = nn.Sequential(*cast("list[nn.Module]", parts))
+
+    def forward(self, hidden: Tensor, *_: Any) -> Tensor:
+        return cast("Tensor", self.layers(hidden))
 
 
 def _shallow(module: nn.Module) -> nn.Module:

@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from ebert.vectors.writer import writing
 from ebert.vectors import Vectors
+from ebert.vectors.writer import writing
 
 TEXT = "Adams and Platt are both injured and will miss England's opening World Cup qualifier."
 
 ENTITIES = [
     "Tony Adams (footballer)", "John Adams", "Adams County, Mississippi", "David Platt (footballer)", "Platt (Florida)",
     "England", "England national football team", "1998 FIFA World Cup", "FIFA World Cup", "Qualifier", "Al-Qaeda",
-    "University of London", "London", "NATO", "Nirvana (band)", "Physics", "McDonald's", "Anglo-Saxons", "Cairo", "Injury",
+    "University of London", "London", "NATO", "Nirvana (band)", "Physics", "McDonald's", "Anglo-Saxons", "Cairo",
+    "Injury",
 ]  # fmt: skip
 WORDS = ["and", "are", "both", "injured", "of", "the", "opening", "qualifier", "will", "miss", "physics"]
 COUNTS = [3_000_000, 900, 80, 30, 2_000_000, 5_000_000, 60, 50, 70, 60, 100]
@@ -35,8 +36,11 @@ TABLE = {
 }
 
 
-def write_store(path, *, table=TABLE, entities=ENTITIES, redirects=(("Tony Alexander Adams", "Tony Adams (footballer)"),),
-                wikidata=(("England", 21), ("London", 84)), lowercase=False):  # fmt: skip
+REDIRECTS = [("Tony Alexander Adams", "Tony Adams (footballer)")]
+WIKIDATA = [("England", 21), ("London", 84)]
+
+
+def write_store(path, *, table=TABLE, entities=ENTITIES, redirects=REDIRECTS, wikidata=WIKIDATA, lowercase=False):
     """Write the store and open it."""
     random = np.random.default_rng(0)
     rows = {title: row for row, title in enumerate(entities)}

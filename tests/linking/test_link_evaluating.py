@@ -30,7 +30,7 @@ def test_redirects_are_equal():
 
 
 def test_micro_and_macro():
-    """Micro F1 is 2 * 3 / (4 + 5); macro is the mean of 2 * 1 / (1 + 1) = 1, of 2 * 2 / (3 + 4), and of 1 for nothing."""
+    """Micro F1 is 2 * 3 / (4 + 5); macro is the mean of 2 * 1 / (1 + 1), 2 * 2 / (3 + 4), and 1 for nothing."""
     one = score(Document("1", TEXT, GOLD[:1]), [GOLD[0]])
     links = [GOLD[0], GOLD[1], Mention(25, 32, "London"), Mention(36, 42, "London")]
     two = score(DOCUMENT, links)
@@ -110,5 +110,5 @@ def test_two_links_at_one_place():
 
 
 def test_gold_must_not_overlap():
-    with pytest.raises(EbertError, match="document '7'.*overlaps"):
+    with pytest.raises(EbertError, match=r"document '7'.*overlaps"):
         Document("7", TEXT, (Mention(0, 5, "a"), Mention(3, 8, "b")))

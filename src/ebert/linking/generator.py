@@ -7,7 +7,7 @@ compounds ("UK-based") need no rule of their own.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
@@ -115,7 +115,7 @@ class TableGenerator:
                 word = words[last]
                 alive = beginnings(alive, word, lowercase=lowercase, ignore_case=self.options.ignore_case)
                 end = places[last][1]
-                date = date and bool(_DATE.fullmatch(word))
+                date = date and is_date([word])
                 chosen = self._choose(tuple(alive)) or self._final(alive, last == first, lowercase)
                 if chosen and (self.options.dates or not date):
                     yield Span(start, end, *chosen)
@@ -169,6 +169,11 @@ class TableGenerator:
     def _looked_up(self, surface: str) -> _Meaning:
         counts = {candidate.entity.title: candidate.count for candidate in self.vectors.candidates(surface)}
         return _Meaning(self.vectors.occurrences(surface), counts)
+
+
+def is_date(words: Iterable[str]) -> bool:
+    """Tell whether words are nothing but numbers and months."""
+    return all(_DATE.fullmatch(word) for word in words)
 
 
 def _together(meanings: list[_Meaning]) -> _Meaning:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from ebert.errors import EbertError
 from ebert.linking.articles import Article
 from ebert.linking.document import Document, Span
-from ebert.linking.generator import TableGenerator
+from ebert.linking.generator import TableGenerator, is_date
 from ebert.linking.resolve import Resolver
 from ebert.text import Mention
 from ebert.vectors.surfaces import surface_of
@@ -101,7 +101,7 @@ def _cut(line: str, words: int) -> tuple[str, int]:
 
 
 def _linked(title: str, text: str, anchors: Iterable[Anchor], resolver: Resolver) -> Document:
-    """Give a document with the links of an article but those to itself."""
+    """Give a document with the links of an article but those to itself and those of dates."""
     own = resolver.same(title)
     gold, ignore, end = [], [], 0
     for anchor in anchors:
@@ -111,7 +111,7 @@ def _linked(title: str, text: str, anchors: Iterable[Anchor], resolver: Resolver
         if start < end or start >= stop:
             continue
         entity = resolver.same(anchor.title)
-        if entity == own:
+        if entity == own or is_date(words_of(surface)):
             ignore.append((start, stop))
         else:
             gold.append(Mention(start, stop, entity))

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,10 @@ def train(
     The model's encoder is trained. `data` says where the documents come from (file names and hashes), so that a run is
     only gone on with on the same ones. The best evaluation on `dev` is kept, by strong-match micro F1 in one round.
     """
+    if find_spec("accelerate") is None:
+        raise EbertError(
+            "training needs accelerate, which the Trainer of transformers uses: pip install 'ebert[linking]'"
+        )
     linker = Linker.fresh(model, options=linker_options, generator=generator, seed=options.seed)
     info: dict[str, Any] = {
         "kind": "linking",
@@ -90,6 +95,10 @@ def train(
     best = max(curve, key=lambda point: (point["dev"]["f1"], -point["step"]))
     metrics = {"best epoch": best["epoch"], "dev": best["dev"], "dev documents": len(dev), "epochs": curve}
     files.write_json(out / METRICS, _finite(metrics))
+    try:
+        draw({linker_options.variant: curve}, out / PLOT)
+    except EbertError as error:
+        say(f"no plot of the convergence: {error}")
     info["seconds"] = round(time.monotonic() - start, 1)  # of this session, where it was gone on with
     files.write_json(out / RUN, {**info, "complete": True})
     shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)

@@ -176,6 +176,7 @@ def test_prepare(tmp_path):
     assert info["left_out"] == ["Page 3", "Page 5"]
     train, held = read(out / TRAIN).documents, read(out / HELD_OUT).documents
     assert (len(train), len(held)) == (8, 2)
+    assert all(d.title == d.id for d in held)
     names = {d.id for d in train} | {d.id for d in held}
     assert len(names) == 10
     assert not names & {"Page 3", "Page 5"}

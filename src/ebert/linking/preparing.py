@@ -80,11 +80,12 @@ def prepare(
 
 
 def write_documents(path: Path, documents: Iterable[Document]) -> dict[str, int]:
-    """Write documents in our own layout, a document a line; give how many, and what is in them."""
+    """Write documents that are articles in our own layout, one a line; give how many, and what is in them."""
     counts = {"documents": 0, "words": 0, "gold": 0, "left out": 0}
     with files.replacing(path, "w") as file:
         for document in documents:
-            file.write(json.dumps(row_of(document), ensure_ascii=False) + "\n")
+            row = {**row_of(document), "title": document.id}  # so that its article can be left out of a table, say
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
             counts["documents"] += 1
             counts["words"] += len(document.text.split())
             counts["gold"] += len(document.gold)

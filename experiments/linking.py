@@ -19,10 +19,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ebert import files
+from ebert import Linker, Vectors, files
 from ebert.bert.cache import home
 from ebert.linking.evaluating import difference
-from ebert.linking.judging import load_scores
+from ebert.linking.generator import TableGenerator
+from ebert.linking.judging import Links, judge, load_scores
+from ebert.linking.preparing import HELD_OUT
+from ebert.linking.prior import PriorLinker, tune
+from ebert.linking.readers import read
+from ebert.linking.resolve import Resolver, read_ids
 from ebert.linking.run import draw
 
 HERE = Path(__file__).parent
@@ -37,7 +42,8 @@ SETS = {
 ARTICLES = ("wned-wiki", "wiki-fair-v2")  # sets whose documents are articles, which must not be trained on
 ALIGN = ("--weight-power", "0.4", "--intercept", "--length", "2.5")
 BEST = "E-BERT-MLM"
-PRIOR = ("--prior-only",)
+PRIOR = "prior only"
+KINDS = ("end to end", "given mentions")
 LASTING = (
     "bert", "documents", "held_out", "strategy", "epochs", "learning_rate", "batch", "nulls", "evaluations", "chunk",
 )  # fmt: skip
@@ -50,19 +56,19 @@ class Row:
     name: str
     training: tuple[str, ...] | None = None  # options of 'ebert link train'
     trained: str | None = None  # instead: the row whose linker it uses
-    judging: tuple[str, ...] = ()  # options of 'ebert link evaluate'
+    rounds: int | None = None  # of refinement, if not the linker's own
 
 
 ROWS = (
-    Row("prior only", judging=PRIOR),
-    Row("zero-shot E-BERT-MLM", judging=("--rounds", "1")),
+    Row(PRIOR),
+    Row("zero-shot E-BERT-MLM", rounds=1),
     Row(BEST, ()),
-    Row("E-BERT-MLM without refinement", trained=BEST, judging=("--rounds", "1")),
+    Row("E-BERT-MLM without refinement", trained=BEST, rounds=1),
     Row("Wikipedia2Vec-BERT-MLM", ("--variant", "wikipedia2vec-bert-mlm")),
     Row("E-BERT-MLM with the standard mask", ("--mask", "standard")),
     Row("Wikipedia2Vec-BERT-random", ("--variant", "wikipedia2vec-bert-random")),
 )
-AGAINST = ("prior only", "zero-shot E-BERT-MLM", "Wikipedia2Vec-BERT-MLM")
+AGAINST = (PRIOR, "zero-shot E-BERT-MLM", "Wikipedia2Vec-BERT-MLM")
 
 
 def ebert(*arguments: object) -> None:
@@ -98,8 +104,6 @@ def folder(name: str) -> str:
 
 def train(row: Row, work: Path, options: argparse.Namespace) -> Path:
     """Train the linker of a row, go on with it, or find it complete; give its folder."""
-    if row.judging == PRIOR:
-        return work / "vectors"
     if row.trained or row.training is None:
         return work / (folder(row.trained) if row.trained else "model")
     out = work / folder(row.name)
@@ -113,25 +117,44 @@ def train(row: Row, work: Path, options: argparse.Namespace) -> Path:
     return out
 
 
-def judge(row: Row, linker: Path, sets: dict[str, Path], work: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Judge a linker on every set, end to end and with given mentions."""
+def tool(row: Row, linker: Path, work: Path) -> Links:
+    """Open what a row judges; the prior's threshold and rule are tuned on held-out Wikipedia."""
+    if row.name != PRIOR:
+        return Linker.from_pretrained(linker, rounds=row.rounds)
+    store = Vectors.open(work / "vectors")
+    resolver, generator = Resolver(store), TableGenerator(store)
+    held_out = resolver.documents(read(str(work / "documents" / HELD_OUT)).documents).documents
+    tuned = tune(generator, held_out, same=resolver.same)
+    print(f"{PRIOR}: {tuned.options}, {tuned.f1:.2f} on held-out Wikipedia", flush=True)
+    return PriorLinker(generator, tuned.options)
+
+
+def judge_all(row: Row, linker: Path, sets: dict[str, Path], options: argparse.Namespace) -> dict[str, Any]:
+    """Judge a linker on every set, end to end and with given mentions; what is in a file already is not done again."""
     found: dict[str, Any] = {}
+    opened: Links | None = None
     for name, data in sets.items():
-        found[name] = {}
-        for kind, extra in (("end to end", ()), ("given mentions", ("--given-mentions",))):
-            out = work / "figures" / f"{folder(row.name)}-{name}-{folder(kind)}.json"
+        for kind in KINDS:
+            out = figures(options.work, row.name, name, kind)
             if not out.exists():
-                out.parent.mkdir(exist_ok=True)
-                tuning = ("--tune", work / "documents" / "held-out.jsonl") if row.judging == PRIOR else ()
+                opened = opened or tool(row, linker, options.work)
+                resolver = Resolver(Vectors.open(options.work / "vectors"), read_ids(options.ids))
+                resolved = resolver.documents(read(str(data)).documents)
                 start = time.monotonic()
-                ebert(
-                    "link", "evaluate", linker, data, *row.judging, *tuning, *extra, "--ids", options.ids, "--out", out
-                )
-                value = json.loads(out.read_text("utf-8"))
-                files.write_json(out, {**value, "seconds": round(time.monotonic() - start, 1)})
+                found_here = judge(opened, resolved.documents, resolver, given_mentions=kind == KINDS[1])
+                facts = {"unresolved": resolved.missing, "seconds": round(time.monotonic() - start, 1)}
+                out.parent.mkdir(exist_ok=True)
+                files.write_json(out, {**found_here.value(per_document=True), **facts})
+                print(f"{row.name}, {name}, {kind}: micro F1 {found_here.value()['micro']['f1']:.2f}", flush=True)
             value = json.loads(out.read_text("utf-8"))
-            found[name][kind] = {key: part for key, part in value.items() if key != "per_document"}
+            own = found.setdefault(name, {})
+            own[kind] = {key: part for key, part in value.items() if key != "per_document"}
     return found
+
+
+def figures(work: Path, row: str, name: str, kind: str) -> Path:
+    """Give the file with the figures of a row on a set."""
+    return work / "figures" / f"{folder(row)}-{name}-{folder(kind)}.json"
 
 
 def compare(work: Path, rows: list[Row], sets: dict[str, Path]) -> dict[str, Any]:
@@ -140,11 +163,8 @@ def compare(work: Path, rows: list[Row], sets: dict[str, Path]) -> dict[str, Any
     compared: dict[str, Any] = {}
     for other in AGAINST if BEST in names else ():
         for name in sets if other in names else ():
-            for kind in ("end to end", "given mentions"):
-                scores = [
-                    load_scores(str(work / "figures" / f"{folder(one)}-{name}-{folder(kind)}.json"))
-                    for one in (BEST, other)
-                ]
+            for kind in KINDS:
+                scores = [load_scores(str(figures(work, one, name, kind))) for one in (BEST, other)]
                 change = difference(*scores)
                 compared.setdefault(other, {}).setdefault(name, {})[kind] = {**asdict(change), "clear": change.clear}
     return compared
@@ -153,7 +173,7 @@ def compare(work: Path, rows: list[Row], sets: dict[str, Path]) -> dict[str, Any
 def table(result: dict[str, Any]) -> str:
     """Write the figures as Markdown: strong-match micro F1, and the recall that candidates allow."""
     lines = []
-    for kind in ("end to end", "given mentions"):
+    for kind in KINDS:
         lines += [f"Strong-match micro F1, {kind}:", "", "| | " + " | ".join(SETS) + " |", "|---|" + "---|" * len(SETS)]
         for name, sets in result["rows"].items():
             lines.append(f"| {name} | " + " | ".join(f"{sets[one][kind]['micro']['f1']:.1f}" for one in SETS) + " |")
@@ -196,7 +216,7 @@ def main() -> None:
     curves: dict[str, Any] = {}
     for row in rows:
         linker = train(row, options.work, options)
-        found[row.name] = judge(row, linker, sets, options.work, options)
+        found[row.name] = judge_all(row, linker, sets, options)
         if row.training is not None:
             curves[row.name] = json.loads((linker / "metrics.json").read_text("utf-8"))["epochs"]
     facts = {name: value for name, value in vars(options).items() if name in LASTING}

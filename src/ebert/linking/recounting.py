@@ -47,7 +47,7 @@ def choose_pages(corpus: Corpus, leave_out: Collection[str] = ()) -> PageChoice:
     words = np.diff(np.asarray(corpus.paragraphs)[np.asarray(corpus.page_paragraphs)])  # (pages)
     links = np.diff(np.asarray(corpus.page_anchors))
     linked = kept & (links >= MIN_LINKS) & (links * WORDS_A_LINK >= words)
-    return PageChoice(kept, linked, tuple(out.values()))
+    return PageChoice(kept, linked, tuple(dict.fromkeys(out.values())))  # a title may have several pages
 
 
 def page_numbers(corpus: Corpus, names: Collection[str]) -> dict[int, str]:

@@ -54,6 +54,7 @@ def test_options_agree_with_the_library():
     assert probe.FILTERS == FILTERS
     from typing import get_args
 
+    from ebert.linking.generator import GeneratorOptions
     from ebert.linking.options import LinkerOptions, Strategy, TrainingOptions, Variant
     from ebert.linking.preparing import Amounts
     from ebert.linking.readers import LAYOUTS
@@ -64,6 +65,8 @@ def test_options_agree_with_the_library():
     given = link.train.make_context("train", ["DATA", "--model", "MODEL", "--out", "LINKER"]).params
     chosen = LinkerOptions(strategy=given["strategy"], variant=given["variant"], mask=given["mask"])
     assert chosen == LinkerOptions(chunk=given["chunk"])
+    spans = {field.name: field.default for field in dataclasses.fields(GeneratorOptions) if field.name in given}
+    assert {name: given[name] for name in spans} == spans
     training = {field.name: field.default for field in dataclasses.fields(TrainingOptions) if field.name in given}
     assert {name: given[name] for name in training} == training
     given = link.group.commands["wikipedia"].make_context("wikipedia", ["C", "--vectors", "V", "--out", "O"]).params

@@ -11,6 +11,7 @@ from ebert.errors import EbertError
 from ebert.linking.readers import Reading, read, recognise
 from ebert.linking.readers.aida import read_knowbert, read_yago
 from ebert.linking.readers.labelled import Label
+from ebert.linking.readers.turtle import triples
 
 YAGO = """-DOCSTART- (1 Zoo)
 Adams\tB\tAdams\tTony_Adams\thttp://en.wikipedia.org/wiki/Tony_Adams\t123\t/m/1
@@ -229,6 +230,13 @@ def test_nif_that_java_counted(tmp_path):
     reading = read(write(tmp_path, head + context + phrase.format(1, 6)))
     assert found(reading) == [[]]
     assert dict(reading.dropped) == {"label whose words are not those at its place": 1}
+
+
+@given(st.text(max_size=30).filter(str.isprintable), st.booleans())
+def test_turtle_gives_texts_back(text, ascii_only):
+    """Turtle escapes as JSON does."""
+    [triple] = triples(f"<s> <p> {json.dumps(text, ensure_ascii=ascii_only)}@en .")
+    assert triple == ("s", "p", text)
 
 
 @pytest.mark.parametrize(

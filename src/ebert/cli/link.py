@@ -48,6 +48,11 @@ def _training_options(command: Any) -> Any:
         click.option("--dev", help="Data to choose the best epoch on.  [default: a tenth of DATA]"),
         click.option("--layout", help=LAYOUT_HELP),
         click.option("--given", help="A file of candidates of your own, instead of the store's mention table."),
+        click.option("--candidates", type=click.IntRange(1), default=30, show_default=True,
+                     help="Entities that a span may mean, at most."),
+        click.option("--min-link-probability", type=click.FloatRange(0, 1), default=0.005, show_default=True,
+                     help="Spans whose words are more rarely a link are not looked at."),
+        click.option("--ignore-case", is_flag=True, help="Find names without capitals too, as in tweets."),
         click.option("--strategy", type=click.Choice(STRATEGIES), default="packed", show_default=True,
                      help="A pass of the encoder for each span, or one for all spans of a chunk."),
         click.option("--variant", type=click.Choice(VARIANTS), default="e-bert-mlm", show_default=True,
@@ -199,10 +204,11 @@ def _load(model: str, vectors: str | None, device: str | None) -> "EBert":
 
 def _prepare(
     loaded: "EBert", *, data: str, dev: str | None, layout: str | None, given: str | None, strategy: str, variant: str,
-    mask: str | None, chunk: int, **_: Any,
+    mask: str | None, chunk: int, candidates: int, min_link_probability: float, ignore_case: bool, **_: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Read what to train on: the documents, the dev documents, how to find spans and how to read."""
     from ebert import files
+    from ebert.linking.generator import GeneratorOptions
     from ebert.linking.options import LinkerOptions
     from ebert.linking.preparing import HELD_OUT, TRAIN
 
@@ -210,7 +216,8 @@ def _prepare(
         raise EbertError("a linker needs entity vectors: give a model made by 'ebert align' instead of an encoder")
     path = Path(data)
     if path.is_dir() and (path / TRAIN).is_file():
-        dev = dev or str(path / HELD_OUT)
+        if dev is None and (path / HELD_OUT).stat().st_size:
+            dev = str(path / HELD_OUT)
         path = path / TRAIN
     documents = read_documents(str(path), layout, loaded.vectors, say=True)
     if dev:
@@ -219,10 +226,11 @@ def _prepare(
         held, documents = documents[::TENTH], [d for n, d in enumerate(documents) if n % TENTH]
         _say(f"{len(held):,} of the documents are held out to choose the best epoch on (--dev gives others)")
     sources = {path.name: files.sha256(path), **({Path(dev).name: files.sha256(Path(dev))} if dev else {})}
+    spans = GeneratorOptions(candidates, min_link_probability, ignore_case=ignore_case)
     options: dict[str, Any] = {"strategy": strategy, "variant": variant, "mask": mask, "chunk": chunk}
     return {
         "documents": documents, "dev": held, "data": sources, "linker_options": LinkerOptions(**options),
-        "generator": generator_of(given, loaded.vectors) if given else None,
+        "generator": generator_of(given, loaded.vectors) if given else spans,
     }  # fmt: skip
 
 

@@ -69,7 +69,7 @@ class TrainingOptions:
     """Share of the over-generated spans that an epoch sees, others in each; they weigh more in the loss for it."""
     seed: int = 0
     """Of a new head, the dropout, the order of the documents and the choice of over-generated spans."""
-    checkpoint_steps: int = 100
+    checkpoint_steps: int = 50
     """Steps after which the state is written, so that a run that is killed goes on there."""
     evaluations: int = 1
     """How often in an epoch the dev set is linked; the best linker is kept."""

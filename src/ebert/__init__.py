@@ -13,6 +13,7 @@ _HOME = {
     "AlignmentOptions": "ebert.alignment",
     "EBert": "ebert.model",
     "EbertError": "ebert.errors",
+    "Linker": "ebert.linking.linker",
     "Mention": "ebert.text",
     "Passage": "ebert.text",
     "RelationClassifier": "ebert.relations",
@@ -22,7 +23,7 @@ _HOME = {
 }
 
 __all__ = [
-    "Alignment", "AlignmentOptions", "EBert", "EbertError", "Mention", "Passage", "RelationClassifier",
+    "Alignment", "AlignmentOptions", "EBert", "EbertError", "Linker", "Mention", "Passage", "RelationClassifier",
     "Vectors", "get_bert", "get_starter",
 ]  # fmt: skip
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ebert.alignment import Alignment, AlignmentOptions
     from ebert.bert import get_bert
     from ebert.errors import EbertError
+    from ebert.linking.linker import Linker
     from ebert.model import EBert
     from ebert.relations import RelationClassifier
     from ebert.starter import get_starter

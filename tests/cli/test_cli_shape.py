@@ -9,7 +9,7 @@ import pytest
 
 from ebert import AlignmentOptions
 from ebert.bert import SOURCES
-from ebert.cli import align, cli, common, fill, probe, vectors
+from ebert.cli import align, cli, common, fill, link, probe, vectors
 from ebert.model import MODES
 from ebert.probing.options import FILTERS
 from ebert.vectors import transfer
@@ -40,6 +40,8 @@ def test_the_commands_of_the_specification_are_there():
         ("align",), ("fill",), ("probe", "lama"), ("probe", "questions"), ("lama", "uhn"), ("report",), ("export",),
         ("starter",), ("doctor",), ("relations", "train"), ("relations", "evaluate"), ("relations", "predict"),
         ("relations", "search"), ("relations", "report"),
+        ("link", "candidates"), ("link", "wikipedia"), ("link", "train"), ("link", "search"), ("link", "run"),
+        ("link", "evaluate"),
     }  # fmt: skip
 
 
@@ -51,6 +53,26 @@ def test_options_agree_with_the_library():
     assert vectors.KINDS == transfer.KINDS
     assert fill.MODES == probe.MODES == MODES
     assert probe.FILTERS == FILTERS
+    from typing import get_args
+
+    from ebert.linking.generator import GeneratorOptions
+    from ebert.linking.options import LinkerOptions, Strategy, TrainingOptions, Variant
+    from ebert.linking.preparing import Amounts
+    from ebert.linking.readers import LAYOUTS
+    from ebert.linking.wikipedia import WikipediaOptions
+
+    assert (get_args(Strategy), get_args(Variant)) == (link.STRATEGIES, link.VARIANTS)
+    assert all(layout in link.LAYOUT_HELP for layout in LAYOUTS)
+    given = link.train.make_context("train", ["DATA", "--model", "MODEL", "--out", "LINKER"]).params
+    chosen = LinkerOptions(strategy=given["strategy"], variant=given["variant"], mask=given["mask"])
+    assert chosen == LinkerOptions(chunk=given["chunk"])
+    spans = {field.name: field.default for field in dataclasses.fields(GeneratorOptions) if field.name in given}
+    assert {name: given[name] for name in spans} == spans
+    training = {field.name: field.default for field in dataclasses.fields(TrainingOptions) if field.name in given}
+    assert {name: given[name] for name in training} == training
+    given = link.group.commands["wikipedia"].make_context("wikipedia", ["C", "--vectors", "V", "--out", "O"]).params
+    assert (given["words"], given["usual"]) == (WikipediaOptions().words, WikipediaOptions().usual)
+    assert (given["documents"], given["held_out"], given["seed"]) == dataclasses.astuple(Amounts())
     sources = next(option for option in cli.commands["bert"].commands["get"].params if option.name == "source")
     assert tuple(sources.type.choices) == tuple(SOURCES)
     import torch
@@ -58,7 +80,9 @@ def test_options_agree_with_the_library():
     assert all(isinstance(common.torch_dtype(name), torch.dtype) for name in common.DTYPES)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fill", "--help"], ["vectors", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["fill", "--help"], ["vectors", "--help"], ["link", "--help"]]
+)
 def test_help_loads_neither_torch_nor_transformers_nor_numpy(arguments):
     code = (
         "import sys\nfrom ebert.cli import main\n"

@@ -8,7 +8,22 @@ import sys
 import click
 
 from ebert import __version__
-from ebert.cli import align, bert, corpus, doctor, export, fill, lama, probe, relations, report, starter, train, vectors
+from ebert.cli import (
+    align,
+    bert,
+    corpus,
+    doctor,
+    export,
+    fill,
+    lama,
+    link,
+    probe,
+    relations,
+    report,
+    starter,
+    train,
+    vectors,
+)
 from ebert.errors import EbertError
 
 
@@ -28,7 +43,7 @@ def cli() -> None:
 
 for command in (
     bert.group, corpus.group, vectors.group, align.command, fill.command, probe.group, lama.group, report.command,
-    relations.group, export.command, starter.command, doctor.command,
+    relations.group, link.group, export.command, starter.command, doctor.command,
 ):  # fmt: skip
     cli.add_command(command)
 vectors.group.add_command(train.command)

@@ -87,13 +87,13 @@ class Encoder:
 
         The MLM head is a fifth of BERT's work when it runs on every piece; here it runs on the masks only.
         """
-        with _evaluating(self.module), _only(self.module.base_model, places):
+        with evaluating(self.module), only(self.module.base_model, places):
             logits: Tensor = self.module(**inputs).logits
         return logits[0]
 
     def hidden(self, inputs: dict[str, Tensor], layer: int) -> Tensor:
         """Give the hidden states of a layer (-1: the last; 0: the embeddings), shape (batch, pieces, hidden)."""
-        with _evaluating(self.module):
+        with evaluating(self.module):
             if layer == -1:
                 states: Tensor = self.module.base_model(**inputs).last_hidden_state
                 return states
@@ -105,7 +105,7 @@ class Encoder:
 
 
 @contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
+def evaluating(module: nn.Module) -> Iterator[None]:
     """Compute without gradients, and without dropout even in the middle of a training."""
     training = [part for part in module.modules() if part.training]
     for part in training:
@@ -119,7 +119,7 @@ def _evaluating(module: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _only(body: nn.Module, places: tuple[Tensor, Tensor]) -> Iterator[None]:
+def only(body: nn.Module, places: tuple[Tensor, Tensor]) -> Iterator[None]:
     """Let what stands on top of `body` see the given places only, as a batch of one row.
 
     A forward hook is public and works for every architecture alike. It heeds only the thread that asked for it.

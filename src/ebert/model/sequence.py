@@ -137,7 +137,7 @@ class Sequencer:
         offsets: list[tuple[int, int]],
     ) -> Pieces:
         _, way_back, order = prepared
-        spans = [_trim(passage.text, *way_back(start, end)) for start, end in offsets]
+        spans = [trim(passage.text, *way_back(start, end)) for start, end in offsets]
         places = [place for place, piece in enumerate(ids) if piece == self.placeholder]
         assert len(places) == len(order)
         entities = dict(zip(places, order, strict=True))
@@ -147,7 +147,7 @@ class Sequencer:
         return Pieces(passage, mode, ids, spans, entities, masks)
 
 
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+def trim(text: str, start: int, end: int) -> tuple[int, int]:
     """Take blanks off a span: some tokenizers count the one before a piece as part of it, others do not."""
     while start < end and text[start].isspace():
         start += 1

@@ -92,6 +92,13 @@ class Names:
         query = "SELECT title FROM entities WHERE title >= ? AND title < ? LIMIT ?"
         return [title for (title,) in self.rows(query, (start, start + "\U0010ffff", limit))]
 
+    def continues(self, surface: str) -> bool:
+        """Tell whether there is a longer surface that begins with these words."""
+        start = f"{surface} "
+        query = "SELECT surface FROM surfaces WHERE surface >= ? ORDER BY surface LIMIT 1"
+        found = self.rows(query, (start,)) if self.has("surfaces") else None
+        return bool(found and found[0][0].startswith(start))
+
     def has(self, table: str) -> bool:
         """Tell whether the file has a table. One that was there once is never looked for again."""
         if table not in self._tables:
@@ -171,6 +178,12 @@ class Catalogue(Names):
             "surfaces": self.rows("SELECT count(*) FROM surfaces")[0][0] if self.has("surfaces") else 0,
         }
 
+    def titles(self) -> Iterator[tuple[str, int]]:
+        """Go through all titles and redirects, with the rows they stand for."""
+        for start in range(0, self.sizes["entities"], PAGE):
+            yield from zip(self.names("entities", start, start + PAGE), range(start, start + PAGE), strict=False)
+        yield from self.rows("SELECT title, row FROM redirects")
+
     def mentions(self, surface: str) -> tuple[int, list[tuple[EntityRow, int]]] | None:
         """Give how often a surface stands in the text, and what it means there how often; None if nobody linked it."""
         query = "SELECT id, occurrences FROM surfaces WHERE surface = ?"
@@ -207,6 +220,18 @@ def create(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def insert_surfaces(connection: sqlite3.Connection, surfaces: Sequence[Surface], first: int) -> None:
+    """Put surfaces into a catalogue under construction, numbered from `first` on."""
+    connection.executemany(
+        "INSERT INTO surfaces VALUES (?, ?, ?)",
+        ((number, surface, occurrences) for number, (surface, occurrences, _) in enumerate(surfaces, first)),
+    )
+    connection.executemany(
+        "INSERT INTO mentions VALUES (?, ?, ?)",
+        ((number, row, count) for number, (_, _, meant) in enumerate(surfaces, first) for row, count in meant),
+    )
 
 
 def known(connection: sqlite3.Connection, kind: Kind, names: Iterable[str]) -> set[str]:

@@ -80,6 +80,14 @@ class Overlay(Names):
         """Count the added entities."""
         return int(self.rows("SELECT count(*) FROM entities")[0][0]) if self else 0
 
+    def stamp(self) -> tuple[int, int]:
+        """Give something that is another thing after anything was added, by whomever."""
+        try:
+            status = os.stat(self._place)  # noqa: PTH116
+        except FileNotFoundError:
+            return 0, 0
+        return status.st_mtime_ns, status.st_size
+
     def vector(self, row: int) -> NDArray[np.float32]:
         """Give the vector of an added entity."""
         found = self.rows("SELECT vector FROM entities WHERE row = ?", (row,))

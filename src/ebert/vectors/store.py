@@ -209,6 +209,19 @@ class Vectors:
         """Give how often, when some words stand in a text, they name an entity: from 0 to 1."""
         return surfaces.link_probability(self._catalogue, self._added, self._words(surface))
 
+    def occurrences(self, surface: str) -> int:
+        """Give how often some words stand in the text that the vectors come from, linked or not."""
+        return surfaces.occurrences(self._catalogue, self._added, self._words(surface))
+
+    def continues(self, surface: str) -> bool:
+        """Tell whether a longer surface begins with these words: whoever looks for surfaces in a text stops if not."""
+        return surfaces.continues(self._catalogue, self._added, self._words(surface))
+
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """Another value after every addition, whoever made it: for those who keep what they looked up."""
+        return self._added.stamp()
+
     def _words(self, surface: str) -> str:
         return " ".join(words_of(surface, lowercase=self.lowercase))
 
@@ -340,6 +353,10 @@ class Vectors:
         matrix = self.word_matrix if kind == "words" else self.entity_matrix
         for start in range(0, len(matrix), PAGE):
             yield self._catalogue.names(kind, start, start + PAGE), matrix[start : start + PAGE]
+
+    def titles(self) -> Iterator[tuple[str, int]]:
+        """Go through all titles and redirects (without those of added entities), with their rows."""
+        yield from self._catalogue.titles()
 
     def added(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Go through the entities that were added to the store."""

@@ -34,6 +34,16 @@ def link_probability(catalogue: Catalogue, added: Overlay, surface: str) -> floa
     return sum(meant.values()) / occurrences if meant else 0.0
 
 
+def occurrences(catalogue: Catalogue, added: Overlay, surface: str) -> int:
+    """Give how often a surface stands in the text, linked or not."""
+    return _meaning(catalogue, added, surface)[0]
+
+
+def continues(catalogue: Catalogue, added: Overlay, surface: str) -> bool:
+    """Tell whether there is a longer surface that begins with these words."""
+    return catalogue.continues(surface) or (bool(added) and added.continues(surface))
+
+
 def unlinked(catalogue: Catalogue, surface: str) -> int:
     """Give how often a surface that nobody linked stands in the text, as far as known: of single words only."""
     found = catalogue.word(surface)

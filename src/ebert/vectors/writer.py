@@ -118,14 +118,7 @@ class StoreWriter:
         given = iter(surfaces)
         while batch := list(islice(given, PAGE)):
             first, self._surfaces = self._surfaces, self._surfaces + len(batch)
-            self._catalogue.executemany(
-                "INSERT INTO surfaces VALUES (?, ?, ?)",
-                ((number, surface, occurrences) for number, (surface, occurrences, _) in enumerate(batch, first)),
-            )
-            self._catalogue.executemany(
-                "INSERT INTO mentions VALUES (?, ?, ?)",
-                ((number, row, count) for number, (_, _, meant) in enumerate(batch, first) for row, count in meant),
-            )
+            catalogue.insert_surfaces(self._catalogue, batch, first)
 
     def outputs(self, vectors: NDArray[Any]) -> None:
         """Add output vectors of words, in the order of the words."""

@@ -1,0 +1,97 @@
+"""The candidate generator: words a second and memory, and that its time is linear in the text.
+
+    python benchmarks/candidates.py [--vectors STORE] [--data FILE] [--entities N] [--words N]
+
+Without a store one is made with N entities and as many surfaces, and without data a text of names and filler of it;
+with data (any layout that ebert link reads) the texts are those. Then all text is taken as one document, and a quarter
+of it: `ratio linear` is the time for a letter of the whole divided by that of the quarter. Time that is linear in the
+text gives 1.00, and less where names come again, since what was looked up is remembered; a square would give 4.
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from ebert.linking.document import Document
+from ebert.linking.generator import TableGenerator
+from ebert.linking.readers import read
+from ebert.vectors import Vectors
+from ebert.vectors.writer import writing
+
+PARTS = 4
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vectors")
+    parser.add_argument("--data")
+    parser.add_argument("--entities", type=int, default=100_000)
+    parser.add_argument("--words", type=int, default=20_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        store = Vectors.open(options.vectors) if options.vectors else made(Path(folder) / "store", options.entities)
+        if options.data:
+            texts = [document.text for document in read(options.data).documents]
+        else:
+            texts = [filled(store, options.words)]
+        measure(store, texts)
+        store.close()
+
+
+def measure(store: Vectors, texts: list[str]) -> None:
+    """Find the spans of the texts, then of a quarter of them and of all as one long text each, nothing remembered."""
+    words = sum(len(text.split()) for text in texts)
+    generator = TableGenerator(store)
+    start = time.process_time()
+    found = sum(len(generator(Document("1", text))) for text in texts)
+    spent = time.process_time() - start
+    whole = "\n".join(texts)
+    rates = [_seconds_a_letter(store, text) for text in (whole[: len(whole) // PARTS], whole)]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{len(store):,} entities, {len(texts):,} texts, {words:,} words, {found:,} spans")
+    print(f"  {words / spent:,.0f} words a second, {spent / len(texts) * 1000:.2f} ms a text, peak {peak:,.0f} MB")
+    print(f"ratio linear: {rates[1] / rates[0]:.2f}")
+
+
+def _seconds_a_letter(store: Vectors, text: str) -> float:
+    generator = TableGenerator(store)
+    start = time.process_time()
+    generator(Document("1", text))
+    return (time.process_time() - start) / len(text)
+
+
+def made(path: Path, entities: int) -> Vectors:
+    """Make a store of entities with names of one to three words."""
+    random = np.random.default_rng(0)
+    parts = random.integers(0, entities // 10 + 1, (entities, 3))
+    sizes = random.integers(1, 4, entities)
+    names = [
+        " ".join(f"N{part}" for part in row[:size]) for row, size in zip(parts.tolist(), sizes.tolist(), strict=True)
+    ]
+    with writing(path, dimension=2) as writer:
+        writer.add("words", ["of"], np.ones((1, 2), np.float32), counts=[100])
+        titles = [f"{name} ({number})" for number, name in enumerate(names)]
+        writer.add("entities", titles, np.ones((entities, 2), np.float32), counts=[1] * entities)
+        meant: dict[str, list[tuple[int, int]]] = {}
+        for row, name in enumerate(names):
+            meant.setdefault(name, []).append((row, 1))
+        writer.surfaces((name, 2 * len(rows), rows) for name, rows in meant.items())
+        writer.finish(licence="none", made={})
+    return Vectors.open(path)
+
+
+def filled(store: Vectors, words: int) -> str:
+    """Make a text of which every fifth word begins a name."""
+    random = np.random.default_rng(1)
+    names = [name.partition(" (")[0] for name, _ in zip(*next(iter(store.chunks("entities"))), strict=True)]
+    chosen = random.integers(0, len(names), words // 5).tolist()
+    return " ".join(f"{names[number]} filler{number % 97} and more here" for number in chosen)
+
+
+if __name__ == "__main__":
+    main()

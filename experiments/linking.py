@@ -1,0 +1,240 @@
+"""The linker of the results: trained on Wikipedia's links, judged on four sets beside its baselines. One command.
+
+    python experiments/linking.py --work /tmp/linking --out results/linking [--documents 3000] [--epochs 1] [--rows ...]
+
+It takes the store and the corpus that `make vectors` leaves in EBERT_HOME, the dumps and the sets of ../shared/data.
+Steps: make training documents of articles that are in no set; count the mention table without the articles of the sets
+and the held-out ones; fit W; train every linker for as long; judge each on every set, end to end and with given
+mentions; compare by a paired bootstrap over documents. Whatever is complete is not done again, and a training that was
+stopped goes on, so run it again to go on. Writes OUT.json, OUT.md and a plot of the convergence.
+
+On two cores a training document takes about 2 seconds an epoch (300 words, a third of the over-generated spans), and a
+document of 250 words about 2 seconds in three rounds.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tarfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ebert import Linker, Vectors, files
+from ebert.bert.cache import home
+from ebert.linking.evaluating import difference
+from ebert.linking.generator import TableGenerator
+from ebert.linking.judging import Links, judge, load_scores
+from ebert.linking.preparing import HELD_OUT
+from ebert.linking.prior import PriorLinker, tune
+from ebert.linking.readers import read
+from ebert.linking.resolve import Resolver, read_ids
+from ebert.linking.run import draw
+
+HERE = Path(__file__).parent
+DATA = HERE.parents[1] / "shared" / "data"
+DUMPS = ("enwiki-linked-24k.xml.bz2", "enwiki-plain.xml.bz2")  # those with links
+SETS = {
+    "wned-wiki": "test_wned-wiki.jsonl",
+    "tweeki": "test_tweeki.jsonl",
+    "kore50": "kore50.benchmark.jsonl",
+    "wiki-fair-v2": "wiki-fair-v2.benchmark.jsonl",
+}
+ARTICLES = ("wned-wiki", "wiki-fair-v2")  # sets whose documents are articles, which must not be trained on
+ALIGN = ("--weight-power", "0.4", "--intercept", "--length", "2.5")
+BEST = "E-BERT-MLM"
+PRIOR = "prior only"
+KINDS = ("end to end", "given mentions")
+LASTING = (
+    "bert", "documents", "held_out", "strategy", "epochs", "learning_rate", "batch", "nulls", "evaluations", "chunk",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: which linker, and how it is run."""
+
+    name: str
+    training: tuple[str, ...] | None = None  # options of 'ebert link train'
+    trained: str | None = None  # instead: the row whose linker it uses
+    rounds: int | None = None  # of refinement, if not the linker's own
+
+
+ROWS = (
+    Row(PRIOR),
+    Row("zero-shot E-BERT-MLM", rounds=1),
+    Row(BEST, ()),
+    Row("E-BERT-MLM without refinement", trained=BEST, rounds=1),
+    Row("Wikipedia2Vec-BERT-MLM", ("--variant", "wikipedia2vec-bert-mlm")),
+    Row("E-BERT-MLM with the standard mask", ("--mask", "standard")),
+    Row("Wikipedia2Vec-BERT-random", ("--variant", "wikipedia2vec-bert-random")),
+)
+AGAINST = (PRIOR, "zero-shot E-BERT-MLM", "Wikipedia2Vec-BERT-MLM")
+
+
+def ebert(*arguments: object) -> None:
+    """Run a command; what it prints is shown."""
+    print("$ ebert", *arguments, flush=True)
+    subprocess.run([sys.executable, "-m", "ebert", *map(str, arguments)], check=True)
+
+
+def prepare(work: Path, options: argparse.Namespace) -> dict[str, Path]:
+    """Unpack the sets, and make the mention table, the model and the training documents."""
+    sets = {name: work / "entity-linking" / file for name, file in SETS.items()}
+    if not all(path.exists() for path in sets.values()):
+        with tarfile.open(options.data / "entity-linking.tar.xz") as archive:
+            archive.extractall(work, filter="data")
+    left_out = [part for name in ARTICLES for part in ("--leave-out", sets[name])]
+    first, documents = work / "first-vectors", work / "documents"
+    if not (documents / "documents.json").exists():  # found by a table that counts the held-out articles too
+        if not (first / "store.json").exists():
+            ebert("link", "candidates", options.vectors, "--corpus", options.corpus, *left_out, "--out", first)
+        dumps = [part for name in DUMPS for part in ("--dump", options.data / name)]
+        ebert(
+            "link", "wikipedia", options.corpus, *dumps, "--vectors", first, *left_out,
+            "--documents", options.documents, "--held-out", options.held_out, "--out", documents,
+        )  # fmt: skip
+    if not (work / "vectors" / "store.json").exists():
+        left_out += ["--leave-out", documents / HELD_OUT]
+        ebert("link", "candidates", options.vectors, "--corpus", options.corpus, *left_out, "--out", work / "vectors")
+    if not (work / "model" / "ebert.json").exists():
+        ebert("align", work / "vectors", "--bert", options.bert, *ALIGN, "--out", work / "model")
+    return sets
+
+
+def folder(name: str) -> str:
+    """Give the name of a row as that of a folder."""
+    return name.replace(" ", "-").lower()
+
+
+def train(row: Row, work: Path, options: argparse.Namespace) -> Path:
+    """Train the linker of a row, go on with it, or find it complete; give its folder."""
+    if row.trained or row.training is None:
+        return work / (folder(row.trained) if row.trained else "model")
+    out = work / folder(row.name)
+    if not (out / "metrics.json").exists():
+        ebert(
+            "link", "train", work / "documents", "--model", work / "model", "--strategy", options.strategy,
+            "--epochs", options.epochs, "--learning-rate", options.learning_rate, "--batch", options.batch,
+            "--nulls", options.nulls, "--evaluations", options.evaluations, "--chunk", options.chunk,
+            *row.training, "--out", out,
+        )  # fmt: skip
+    return out
+
+
+def tool(row: Row, linker: Path, work: Path) -> Links:
+    """Open what a row judges; the prior's threshold and rule are tuned on held-out Wikipedia."""
+    if row.name != PRIOR:
+        return Linker.from_pretrained(linker, rounds=row.rounds)
+    store = Vectors.open(work / "vectors")
+    resolver, generator = Resolver(store), TableGenerator(store)
+    held_out = resolver.documents(read(str(work / "documents" / HELD_OUT)).documents).documents
+    tuned = tune(generator, held_out, same=resolver.same)
+    print(f"{PRIOR}: {tuned.options}, {tuned.f1:.2f} on held-out Wikipedia", flush=True)
+    return PriorLinker(generator, tuned.options)
+
+
+def judge_all(row: Row, linker: Path, sets: dict[str, Path], options: argparse.Namespace) -> dict[str, Any]:
+    """Judge a linker on every set, end to end and with given mentions; what is in a file already is not done again."""
+    found: dict[str, Any] = {}
+    opened: Links | None = None
+    for name, data in sets.items():
+        for kind in KINDS:
+            out = figures(options.work, row.name, name, kind)
+            if not out.exists():
+                opened = opened or tool(row, linker, options.work)
+                resolver = Resolver(Vectors.open(options.work / "vectors"), read_ids(options.ids))
+                resolved = resolver.documents(read(str(data)).documents)
+                start = time.monotonic()
+                found_here = judge(opened, resolved.documents, resolver, given_mentions=kind == KINDS[1])
+                facts = {"unresolved": resolved.missing, "seconds": round(time.monotonic() - start, 1)}
+                out.parent.mkdir(exist_ok=True)
+                files.write_json(out, {**found_here.value(per_document=True), **facts})
+                print(f"{row.name}, {name}, {kind}: micro F1 {found_here.value()['micro']['f1']:.2f}", flush=True)
+            value = json.loads(out.read_text("utf-8"))
+            own = found.setdefault(name, {})
+            own[kind] = {key: part for key, part in value.items() if key != "per_document"}
+    return found
+
+
+def figures(work: Path, row: str, name: str, kind: str) -> Path:
+    """Give the file with the figures of a row on a set."""
+    return work / "figures" / f"{folder(row)}-{name}-{folder(kind)}.json"
+
+
+def compare(work: Path, rows: list[Row], sets: dict[str, Path]) -> dict[str, Any]:
+    """Give by how much the trained linker is better than each baseline, with 95 % intervals."""
+    names = [row.name for row in rows]
+    compared: dict[str, Any] = {}
+    for other in AGAINST if BEST in names else ():
+        for name in sets if other in names else ():
+            for kind in KINDS:
+                scores = [load_scores(str(figures(work, one, name, kind))) for one in (BEST, other)]
+                change = difference(*scores)
+                compared.setdefault(other, {}).setdefault(name, {})[kind] = {**asdict(change), "clear": change.clear}
+    return compared
+
+
+def table(result: dict[str, Any]) -> str:
+    """Write the figures as Markdown: strong-match micro F1, and the recall that candidates allow."""
+    lines = []
+    for kind in KINDS:
+        lines += [f"Strong-match micro F1, {kind}:", "", "| | " + " | ".join(SETS) + " |", "|---|" + "---|" * len(SETS)]
+        for name, sets in result["rows"].items():
+            lines.append(f"| {name} | " + " | ".join(f"{sets[one][kind]['micro']['f1']:.1f}" for one in SETS) + " |")
+        first = next(iter(result["rows"].values()))
+        ceilings = [first[one][kind]["candidate_recall"] for one in SETS]
+        lines += ["| *gold among the candidates* | " + " | ".join(f"*{value:.1f}*" for value in ceilings) + " |", ""]
+        for other, sets in result["differences"].items():
+            cells = [sets[one][kind] for one in SETS]
+            shown = " | ".join(f"{cell['value']:+.1f} [{cell['low']:+.1f}, {cell['high']:+.1f}]" for cell in cells)
+            lines.append(f"| {BEST} against {other} | {shown} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    vectors = home() / "vectors"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=HERE.parent / "results" / "linking")
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--ids", type=Path, default=DATA / "fb15k_entity2wikidata.json")
+    parser.add_argument("--vectors", type=Path, default=vectors / "best")
+    parser.add_argument("--corpus", type=Path, default=vectors / "corpus")
+    parser.add_argument("--bert", default="bert-base-cased")
+    parser.add_argument("--documents", type=int, default=3000)
+    parser.add_argument("--held-out", type=int, default=100)
+    parser.add_argument("--strategy", choices=("paper", "packed"), default="packed")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--learning-rate", type=float, default=5e-5)
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--nulls", type=float, default=0.3)
+    parser.add_argument("--evaluations", type=int, default=4, help="in an epoch")
+    parser.add_argument("--chunk", type=int, default=512)
+    parser.add_argument("--rows", nargs="+", choices=[row.name for row in ROWS], default=[row.name for row in ROWS])
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    sets = prepare(options.work, options)
+    rows = [row for row in ROWS if row.name in options.rows]
+    found: dict[str, Any] = {}
+    curves: dict[str, Any] = {}
+    for row in rows:
+        linker = train(row, options.work, options)
+        found[row.name] = judge_all(row, linker, sets, options)
+        if row.training is not None:
+            curves[row.name] = json.loads((linker / "metrics.json").read_text("utf-8"))["epochs"]
+    facts = {name: value for name, value in vars(options).items() if name in LASTING}
+    result = {"options": facts, "rows": found, "differences": compare(options.work, rows, sets), "curves": curves}
+    files.write_json(options.out.with_suffix(".json"), result)
+    with files.replacing(options.out.with_suffix(".md"), "w") as file:
+        file.write(table(result))
+    if curves:
+        draw(curves, options.out.with_name(options.out.name + "-convergence.svg"))
+    print(table(result))
+
+
+if __name__ == "__main__":
+    main()

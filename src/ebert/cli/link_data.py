@@ -1,0 +1,291 @@
+"""The commands of ``ebert link`` that read no text: candidates, training documents from Wikipedia, evaluation."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ebert.cli.common import json_option, model_folder, overwrite_option, print_facts, print_json, print_table
+from ebert.errors import EbertError
+
+if TYPE_CHECKING:
+    from ebert.linking.document import Document, Generator
+    from ebert.linking.judging import Links
+    from ebert.vectors import Vectors
+
+LAYOUT_HELP = "The layout of the data: jsonl, zelda, kilt, elevant, aida, knowbert or nif; recognised if not given."
+
+
+@click.command("candidates")
+@click.argument("vectors")
+@click.option("--out", required=True, help="The folder of the new store; the vectors themselves are shared.")
+@click.option("--corpus", help="Count the mention table of this corpus anew.")
+@click.option("--table", help="Instead: take a table in KnowBert's format, 'mention TAB freq TAB id,prob,Title ...'.")
+@click.option("--leave-out", multiple=True, help="Articles that must not count: test data, or a list of titles.")
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads that count.")
+@overwrite_option
+@json_option
+def candidates(
+    vectors: str, out: str, corpus: str | None, table: str | None, leave_out: tuple[str, ...], threads: int,
+    overwrite: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Make a store for linking: the same VECTORS with another mention table.
+
+    Test articles that are in the corpus are left out of the counts, and link probabilities are counted in pages that
+    have links.
+
+    \b
+    Example:
+      ebert link candidates enwiki-vectors --corpus enwiki --leave-out test_wned-wiki.jsonl --out linking-vectors
+      ebert link candidates enwiki-vectors --table prob_yago_crosswikis_wikipedia_p_e_m.txt --out linking-vectors
+    """
+    from ebert.linking import knowbert
+    from ebert.progress import progress
+    from ebert.vectors import Vectors
+    from ebert.vectors.retabling import retable
+
+    if bool(corpus) == bool(table):
+        raise click.UsageError("give --corpus or --table")
+    if table and leave_out:
+        raise click.UsageError("nothing can be left out of a --table, which does not know where its counts are from")
+    store = Vectors.open(vectors)
+    made: dict[str, Any]
+    if table:
+        report = knowbert.TableReport()
+        made = {"from": Path(table).name}
+        size = Path(table).stat().st_size if Path(table).is_file() else None
+        with progress("table", total=size, unit="B") as advance:
+            new = retable(
+                store, out, knowbert.surfaces(table, store, report, advance=advance), made=made, overwrite=overwrite
+            )
+        made |= {"mentions": report.mentions, "candidates": report.candidates, **report.dropped}
+        if report.examples:
+            made["not in the store"] = ", ".join(report.examples)
+    else:
+        from ebert.linking.recounting import choose_pages, recount
+        from ebert.wikipedia.corpus import Corpus
+
+        opened = Corpus.open(str(corpus))
+        choice = choose_pages(opened, _titles(leave_out))
+        made = {
+            "from": [dump["name"] for dump in opened.info.dumps], "pages with links": int(choice.linked.sum()),
+            "left out": sorted(choice.left_out),
+        }  # fmt: skip
+        with progress("count", unit="words") as advance:
+            found = recount(opened, store, choice, threads=threads, advance=advance)
+            new = retable(store, out, found, made=made, overwrite=overwrite)
+    facts = {"store": out, "surfaces": new.describe()["surfaces"], **made}
+    _show(facts, as_json)
+
+
+@click.command("wikipedia")
+@click.argument("corpus")
+@click.option("--vectors", required=True, help="The store to link to; its mention table finds the spans.")
+@click.option("--out", required=True, help="The folder of the documents: train.jsonl and held-out.jsonl.")
+@click.option("--dump", multiple=True, help="A dump of the corpus, for text with punctuation; a corpus has words only.")
+@click.option("--leave-out", multiple=True, help="Articles not to use: test data, or a file of titles, one a line.")
+@click.option("--documents", type=click.IntRange(1), default=2000, show_default=True, help="Documents to train on.")
+@click.option("--held-out", type=click.IntRange(0), default=200, show_default=True, help="Documents to tune on.")
+@click.option("--words", type=click.IntRange(10), default=300, show_default=True, help="Of a document, about.")
+@click.option("--usual", type=click.FloatRange(0, 1), default=0.1, show_default=True,
+              help="Link probability from which on an unlinked span is left out of the loss.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the choice of articles.")
+@overwrite_option
+@json_option
+def wikipedia(
+    corpus: str, vectors: str, out: str, dump: tuple[str, ...], leave_out: tuple[str, ...], documents: int,
+    held_out: int, words: int, usual: float, seed: int, overwrite: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Make documents to train a linker on, from the links of the articles of CORPUS.
+
+    \b
+    Example:
+      ebert link wikipedia enwiki --dump enwiki.xml.bz2 --vectors linking-vectors --out documents
+    """
+    from ebert.linking.preparing import Amounts, prepare
+    from ebert.linking.wikipedia import WikipediaOptions
+    from ebert.progress import progress
+    from ebert.vectors import Vectors
+    from ebert.wikipedia.corpus import Corpus
+
+    total = sum(Path(path).stat().st_size for path in dump if Path(path).is_file())
+    with progress("dumps", total=total or None, unit="B") as advance:
+        made = prepare(
+            Corpus.open(corpus), Vectors.open(vectors), out, options=WikipediaOptions(words=words, usual=usual),
+            amounts=Amounts(documents, held_out, seed), dumps=dump, leave_out=_titles(leave_out),
+            overwrite=overwrite, advance=advance,
+        )  # fmt: skip
+    found = made["files"]["train.jsonl"]["documents"]
+    if found < documents:
+        click.echo(f"only {found:,} articles of the corpus have enough linked prose", err=True)
+    _show({"out": out, **made["files"], "left out": made["left_out"]}, as_json)
+
+
+@click.command("evaluate")
+@click.argument("linker")
+@click.argument("data")
+@click.option("--given-mentions", is_flag=True, help="Give the gold's spans: disambiguation only.")
+@click.option("--prior-only", is_flag=True, help="Link by priors alone: LINKER may then be a store too.")
+@click.option("--tune", help="With --prior-only: data to tune the threshold and the rule for overlaps on.")
+@click.option("--threshold", type=click.FloatRange(0, 1),
+              help="Leave out less probable mentions; with --prior-only, of smaller link probability.")  # fmt: skip
+@click.option("--layout", help=LAYOUT_HELP)
+@click.option("--ids", help="Titles of Wikidata ids, for gold that has ids: 'title TAB Q42' a line, or JSON.")
+@click.option("--given", help="A file of candidates of your own, instead of the store's mention table.")
+@click.option("--vectors", help="Where the linker's store is now, if not where it was.")
+@click.option("--rounds", type=click.IntRange(1), help="Iterations of refinement; 1 is none.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write all figures, per document too, to a JSON file.")
+@click.option("--against", help="Such a file of another linker: the difference is shown with its interval.")
+@click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
+@json_option
+def evaluate(
+    linker: str, data: str, given_mentions: bool, prior_only: bool, tune: str | None, threshold: float | None,
+    layout: str | None, ids: str | None, given: str | None, vectors: str | None, rounds: int | None, out: Path | None,
+    against: str | None, device: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Judge a linker on labelled DATA by strong match: same start, end and entity. All figures are in percent.
+
+    \b
+    Example:
+      ebert link evaluate linker test_wned-wiki.jsonl --out results/ebert.json
+      ebert link evaluate linker test_wned-wiki.jsonl --prior-only --tune documents/held-out.jsonl
+    """
+    from dataclasses import asdict
+
+    from ebert import files
+    from ebert.linking.evaluating import difference
+    from ebert.linking.judging import judge, load_scores
+    from ebert.linking.readers import read
+    from ebert.linking.resolve import Resolver, read_ids
+    from ebert.progress import progress
+
+    other = load_scores(against) if against else None
+    reading = read(data, layout)
+    tool, store, options = _tool(linker, prior_only, tune, threshold, given, vectors, rounds, device)
+    resolver = Resolver(store, read_ids(ids) if ids else None)
+    resolved = resolver.documents(reading.documents)
+    link = None
+    if threshold is not None and not prior_only:
+        link = lambda documents: tool.link(documents, threshold=threshold)  # type: ignore[call-arg] # noqa: E731
+    with progress("evaluate", total=len(resolved.documents), unit="documents") as advance:
+        found = judge(tool, resolved.documents, resolver, given_mentions=given_mentions, link=link, advance=advance)
+    value = {
+        **found.value(), "unresolved": resolved.missing, "dropped": dict(reading.dropped), "layout": reading.layout,
+        "given_mentions": given_mentions, "prior_only": prior_only, **options,
+    }  # fmt: skip
+    if other is not None:
+        value["difference"] = asdict(difference(found, other))
+    if out:
+        files.write_json(out, {**value, "per_document": found.value(per_document=True)["per_document"]})
+    if as_json:
+        print_json(value)
+    else:
+        _show_figures(value)
+
+
+def read_documents(path: str, layout: str | None, vectors: "Vectors", *, say: bool = False) -> "list[Document]":
+    """Read labelled data and find the titles of its gold in a store."""
+    from ebert.linking.readers import read
+    from ebert.linking.resolve import Resolver
+
+    reading = read(path, layout)
+    resolved = Resolver(vectors).documents(reading.documents)
+    if say:
+        line = f"{path}: {len(resolved.documents):,} documents, {resolved.gold:,} gold mentions"
+        click.echo(f"{line}, {resolved.missing:,} of entities that the store does not have", err=True)
+        for reason, count in reading.dropped.items():
+            click.echo(f"  left out: {count:,} {reason}", err=True)
+    return resolved.documents
+
+
+def generator_of(path: str, vectors: "Vectors") -> "Generator":
+    """Read candidates from a file."""
+    from ebert.linking.given import GivenGenerator
+
+    return GivenGenerator.read(path, vectors)
+
+
+def _tool(
+    linker: str, prior_only: bool, tune: str | None, threshold: float | None, given: str | None, vectors: str | None,
+    rounds: int | None, device: str | None,
+) -> "tuple[Links, Vectors, dict[str, Any]]":  # fmt: skip
+    """Open what is to be judged, its store, and what is said of it."""
+    from ebert.vectors import Vectors, layout
+
+    if tune and not prior_only:
+        raise click.UsageError("--tune is for --prior-only; a linker is tuned when it is trained")
+    if prior_only:
+        from ebert.linking.generator import TableGenerator
+        from ebert.linking.prior import PriorLinker, PriorOptions
+        from ebert.linking.prior import tune as tuned
+        from ebert.linking.resolve import Resolver
+
+        generator: Generator
+        if (Path(linker) / layout.INFO).is_file():
+            store = Vectors.open(vectors or linker)
+            generator = TableGenerator(store)
+        else:
+            from ebert.linking.linker import Linker
+
+            loaded = Linker.from_pretrained(model_folder(linker), vectors=vectors, device=device)
+            store, generator = loaded.vectors, loaded.generator
+        if given:
+            generator = generator_of(given, store)
+        options = PriorOptions() if threshold is None else PriorOptions(threshold)
+        if tune:
+            best = tuned(generator, read_documents(tune, None, store), same=Resolver(store).same)
+            options = best.options if threshold is None else PriorOptions(threshold, best.options.rule)
+        return PriorLinker(generator, options), store, {"threshold": options.threshold, "rule": options.rule}
+    from ebert.linking.linker import Linker
+
+    loaded = Linker.from_pretrained(model_folder(linker), vectors=vectors, rounds=rounds, device=device)
+    if given:
+        loaded.generator = generator_of(given, loaded.vectors)
+    return loaded, loaded.vectors, {"threshold": loaded.threshold if threshold is None else threshold}
+
+
+def _titles(sources: tuple[str, ...]) -> list[str]:
+    """Give the titles of the articles that files of test data hold, or lists of titles."""
+    from ebert.linking.readers import read, recognise
+    from ebert.linking.readers.reading import contents
+
+    titles: list[str] = []
+    for source in sources:
+        text = contents(Path(source))
+        try:
+            recognise(text, source)
+        except EbertError:
+            if text.lstrip().startswith("{"):
+                raise
+            titles += [line.strip() for line in text.split("\n") if line.strip()]
+            continue
+        titles += [document.title for document in read(source).documents if document.title]
+    return titles
+
+
+def _show(facts: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(facts)
+        return
+    print_facts({name: f"{len(value):,} articles" if name == "left out" else value for name, value in facts.items()})
+
+
+def _show_figures(value: dict[str, Any]) -> None:
+    rows: list[tuple[str, ...]] = [("", "precision", "recall", "F1")]
+    named = (
+        ("micro", value["micro"]),
+        ("macro", value["macro"]),
+        ("micro, in vocabulary", value["in_vocabulary"]["micro"]),
+    )
+    rows += [(name, *(f"{part[key]:.1f}" for key in ("precision", "recall", "f1"))) for name, part in named]
+    print_table(rows)
+    recall = value["candidate_recall"]
+    facts = {
+        "documents": value["documents"], "gold": value["gold"], "not in the store": value["unresolved"],
+        "candidate recall": "-" if recall is None else f"{recall:.1f} %", "threshold": value["threshold"],
+    }  # fmt: skip
+    if change := value.get("difference"):
+        facts["difference in micro F1"] = f"{change['value']:+.2f} [{change['low']:+.2f}, {change['high']:+.2f}]"
+    print_facts(facts)
+    for reason, count in value["dropped"].items():
+        click.echo(f"left out: {count:,} {reason}")

@@ -1,0 +1,1 @@
+"""Entity linking: candidate spans, E-BERT-MLM, iterative refinement, evaluation (Section 5.2)."""

@@ -1,0 +1,56 @@
+"""What entity linking works on: documents, and spans of them with the entities each may mean (Section 5.2)."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ebert.errors import EbertError
+from ebert.text import Mention, Passage
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text to link, with its gold links if it has any. All offsets count characters."""
+
+    id: str
+    text: str
+    gold: tuple[Mention, ...] = ()  # in the order of the text, not overlapping
+    ignore: tuple[tuple[int, int], ...] = ()  # spans left out of the loss and of the evaluation
+    sentences: tuple[int, ...] = ()  # where sentences begin, if known
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "gold", Passage(self.text, self.gold).mentions)  # sorted and checked
+        except EbertError as error:
+            raise EbertError(f"document {self.id!r}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An entity that a span may mean."""
+
+    title: str  # as in the store
+    prior: float  # renormalised among the choices of the span
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A potential mention: where it stands, and what it may mean, the likeliest first."""
+
+    start: int
+    end: int
+    choices: tuple[Choice, ...]
+    link_probability: float = 1.0  # how often its words are a link where they stand in a text
+
+
+class Generator(Protocol):
+    """Finds the potential spans of a document, sorted by (start, end). They may overlap."""
+
+    def __call__(self, document: Document) -> list[Span]:
+        """Find them."""
+        ...
+
+
+def ignored(document: Document, start: int, end: int) -> bool:
+    """Tell whether a span is not judged: it lies inside one that is left out, and is not a gold mention itself."""
+    inside = any(first <= start and end <= last for first, last in document.ignore)
+    return inside and not any(mention.start == start and mention.end == end for mention in document.gold)

@@ -1,0 +1,185 @@
+"""How good links are: strong match, that is the same start, the same end and the same entity as the gold.
+
+Redirects to one entity are that entity, and so are spellings of one title. Micro figures count mentions; macro figures
+are means over documents, where a document without gold and without links is a perfect one. Links inside a span that the
+document leaves out are not judged.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ebert.errors import EbertError
+from ebert.linking.document import Document, Span, ignored
+from ebert.text import Mention
+
+RESAMPLES = 3000
+SEED = 20
+INSIDE = (2.5, 97.5)  # the percentiles of a 95 % interval
+
+Same = Callable[[str], str]  # gives one spelling for all names of an entity
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many mentions the gold has, how many were linked, and how many of those are right."""
+
+    gold: int = 0
+    predicted: int = 0
+    correct: int = 0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(self.gold + other.gold, self.predicted + other.predicted, self.correct + other.correct)
+
+    @property
+    def precision(self) -> float:
+        """The share of the links that are right, from 0 to 1."""
+        return self.correct / self.predicted if self.predicted else float(not self.gold)
+
+    @property
+    def recall(self) -> float:
+        """The share of the gold that was found."""
+        return self.correct / self.gold if self.gold else float(not self.predicted)
+
+    @property
+    def f1(self) -> float:
+        """Their harmonic mean."""
+        whole = self.gold + self.predicted
+        return 2 * self.correct / whole if whole else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentScore:
+    """The figures of a document."""
+
+    id: str
+    counts: Counts
+    known: Counts  # of entities that the store has: other gold, and links at its places, left aside
+    reachable: int | None = None  # gold mentions that are among the potential spans, with the entity among the choices
+    spans: int | None = None  # potential spans
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The figures of a set of documents."""
+
+    documents: tuple[DocumentScore, ...]
+
+    @property
+    def counts(self) -> Counts:
+        """All mentions together."""
+        return sum((document.counts for document in self.documents), Counts())
+
+    @property
+    def known(self) -> Counts:
+        """All mentions of entities that the store has."""
+        return sum((document.known for document in self.documents), Counts())
+
+    @property
+    def candidate_recall(self) -> float | None:
+        """The share of the gold that the candidate generator offers: the ceiling of every recall."""
+        found = [document.reachable for document in self.documents if document.reachable is not None]
+        return sum(found) / self.counts.gold if found and self.counts.gold else None
+
+    def macro(self) -> dict[str, float]:
+        """Give the means over documents, in percent."""
+        parts = [document.counts for document in self.documents]
+        return {
+            name: 100 * sum(getattr(counts, name) for counts in parts) / len(parts) if parts else 0.0
+            for name in ("precision", "recall", "f1")
+        }
+
+    def value(self, *, per_document: bool = False) -> dict[str, Any]:
+        """Give everything for programs; shares are in percent."""
+        recall = self.candidate_recall
+        spans = [document.spans for document in self.documents if document.spans is not None]
+        whole, known = self.counts, self.known
+        value = {
+            "micro": percent(whole), "macro": self.macro(), "gold": whole.gold, "predicted": whole.predicted,
+            "correct": whole.correct, "documents": len(self.documents),
+            "candidate_recall": None if recall is None else 100 * recall,
+            "spans": sum(spans) if spans else None,
+            "in_vocabulary": {"micro": percent(known), "gold": known.gold},
+        }  # fmt: skip
+        if per_document:
+            value["per_document"] = [
+                {"id": document.id, **asdict(document.counts), "reachable": document.reachable, "spans": document.spans}
+                for document in self.documents
+            ]
+        return value
+
+
+def percent(counts: Counts) -> dict[str, float]:
+    """Give precision, recall and F1 in percent."""
+    return {"precision": 100 * counts.precision, "recall": 100 * counts.recall, "f1": 100 * counts.f1}
+
+
+def score(
+    document: Document,
+    predicted: Sequence[Mention],
+    *,
+    same: Same = str,
+    known: Callable[[str], bool] | None = None,
+    spans: Iterable[Span] | None = None,
+) -> DocumentScore:
+    """Judge the links of a document. `known` tells which entities the store has, `spans` what could be chosen."""
+    gold = {(mention.start, mention.end): same(mention.entity) for mention in document.gold}
+    links = {(link.start, link.end): same(link.entity) for link in predicted}
+    if len(links) != len(predicted):
+        raise EbertError(f"document {document.id!r} has two links at the same place")
+    judged = {place: entity for place, entity in links.items() if not ignored(document, *place)}
+    right = {place for place, entity in judged.items() if gold.get(place) == entity}
+    counts = Counts(len(gold), len(judged), len(right))
+    covered = {mention: known is None or known(mention.entity) for mention in document.gold}
+    aside = {(mention.start, mention.end) for mention, there in covered.items() if not there}
+    inside = Counts(len(gold.keys() - aside), len(judged.keys() - aside), len(right - aside))
+    reachable = number = None
+    if spans is not None:
+        choices = {(span.start, span.end): {same(choice.title) for choice in span.choices} for span in spans}
+        reachable = sum(entity in choices.get(place, ()) for place, entity in gold.items())
+        number = len(choices)
+    return DocumentScore(document.id, counts, inside, reachable, number)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """By how much one linker is better than another in micro F1, in points, with the interval of a paired bootstrap."""
+
+    value: float
+    low: float
+    high: float
+    documents: int
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval leaves no doubt on which side of zero the difference is."""
+        return self.low > 0 or self.high < 0
+
+
+def difference(one: Evaluation, other: Evaluation, *, resamples: int = RESAMPLES, seed: int = SEED) -> Difference:
+    """Compare two linkers on the same documents: documents are drawn anew, the same for both sides."""
+    if [document.id for document in one.documents] != [document.id for document in other.documents]:
+        raise EbertError("two evaluations can be compared only if they have the same documents in the same order")
+    if not one.documents:
+        raise EbertError("there are no documents to compare")
+    a, b = _columns(one), _columns(other)  # (documents, 3)
+    random = np.random.default_rng(seed)
+    number = len(a)
+    drawn = []
+    for _ in range(resamples):
+        weight = np.bincount(random.integers(0, number, number), minlength=number)
+        drawn.append(_f1(weight @ a) - _f1(weight @ b))
+    low, high = np.percentile(drawn, INSIDE)
+    return Difference(100 * (_f1(a.sum(axis=0)) - _f1(b.sum(axis=0))), 100 * float(low), 100 * float(high), number)
+
+
+def _columns(evaluation: Evaluation) -> Any:
+    rows = [(d.counts.gold, d.counts.predicted, d.counts.correct) for d in evaluation.documents]
+    return np.array(rows, np.int64).reshape(-1, 3)
+
+
+def _f1(counts: Any) -> float:
+    gold, predicted, correct = counts
+    return float(2 * correct / (gold + predicted)) if gold + predicted else 1.0

@@ -1,0 +1,142 @@
+"""A linker on disk: weights, tokenizer and W, how it reads and finds spans, and which store it belongs to."""
+
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from ebert import __version__, files
+from ebert.alignment import Alignment
+from ebert.bert.loading import load_tokenizer, quiet
+from ebert.errors import EbertError
+from ebert.linking.document import Generator
+from ebert.linking.generator import GeneratorOptions, TableGenerator
+from ebert.linking.linker import Linker
+from ebert.linking.model import LinkingModel
+from ebert.linking.options import LinkerOptions
+from ebert.model import EBert
+from ebert.model import folder as models
+from ebert.model.encoder import Encoder
+from ebert.vectors import Vectors
+
+FORMAT = 1
+INFO, WEIGHTS, ALIGNMENT = "linker.json", "weights.safetensors", "alignment.safetensors"
+MODEL = "model"  # the linker's folder in a run
+
+
+def save(linker: Linker, folder: Path) -> None:
+    """Write a linker, in the place of an older one if there is one."""
+    from safetensors.torch import save_file
+
+    module, store = linker.module, linker.vectors
+    if store.temporary:
+        raise EbertError("the linker's store lives in memory only; save it first (Vectors.save) and open it from there")
+    table = linker.generator if isinstance(linker.generator, TableGenerator) else None
+    with files.replacing_folder(folder, overwrite=True, marker=INFO) as new, quiet():
+        module.encoder.config.save_pretrained(new)
+        linker.tokenizer.save_pretrained(new)
+        save_file({name: tensor.contiguous() for name, tensor in module.state_dict().items()}, new / WEIGHTS)
+        (new / WEIGHTS).chmod((new / "config.json").stat().st_mode)  # safetensors makes it readable to its owner only
+        linker.alignment.save(new / ALIGNMENT)
+        files.write_json(
+            new / INFO,
+            {
+                "ebert": __version__,
+                "format": FORMAT,
+                "encoder": linker.name,
+                "vectors": {"name": str(store.path), "fingerprint": store.fingerprint},
+                "options": asdict(linker.options),
+                "generator": None if table is None else asdict(table.options),
+                "threshold": linker.threshold,
+            },
+        )
+
+
+def load(
+    folder: Path,
+    *,
+    vectors: Vectors | str | Path | None = None,
+    generator: Generator | GeneratorOptions | None = None,
+    device: str | torch.device | None = None,
+) -> Linker:
+    """Read what `save` wrote, the linker in a run, or a model that is to link without training."""
+    if not (folder / INFO).is_file() and (folder / MODEL / INFO).is_file():
+        folder = folder / MODEL
+    if not (folder / INFO).is_file() and (folder / models.INFO).is_file():
+        model = EBert.from_pretrained(folder, vectors=vectors, device=device)
+        return Linker.fresh(model, options=zero_shot(model), generator=generator)
+    if not folder.is_dir():
+        raise EbertError(f"there is no linker at {folder}; make one with 'ebert link train'")
+    info = files.read_json(folder / INFO, "a linker")
+    version = info.get("format")
+    if not isinstance(version, int) or version > FORMAT:
+        raise EbertError(
+            f"{folder} has linker format {version}; this version of ebert reads up to {FORMAT}: upgrade ebert"
+        )
+    try:
+        options = LinkerOptions(**info["options"])
+        if generator is None and info["generator"] is not None:
+            generator = GeneratorOptions(**info["generator"])
+        store = _store(folder, info["vectors"]["name"], info["vectors"]["fingerprint"], vectors)
+        name, threshold = str(info["encoder"]), float(info["threshold"])
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, EbertError):
+            raise
+        raise EbertError(f"{folder / INFO} is damaged ({error}); train the linker again") from None
+    masked_lm, module = _module(folder, options)
+    try:
+        nn.Module.to(masked_lm, device=device)
+        module.to(device=device)
+    except (RuntimeError, AssertionError) as error:  # no such device, or no driver for it
+        raise EbertError(f"the device {str(device)!r} cannot be used: {str(error).splitlines()[0]}") from None
+    encoder = Encoder(masked_lm, load_tokenizer(folder), name)
+    alignment = Alignment.load(folder / ALIGNMENT)
+    linker = Linker(module, encoder, store, alignment, options=options, generator=generator)
+    linker.threshold = threshold
+    return linker
+
+
+def zero_shot(model: EBert) -> LinkerOptions:
+    """Give the way to link without training, without refinement as in the paper's Table 6."""
+    options = LinkerOptions(rounds=1)
+    try:
+        from ebert.linking.packed import check
+
+        check(Encoder(model.encoder, model.tokenizer, model.name))
+    except EbertError:
+        return replace(options, strategy="paper")
+    return options
+
+
+def _store(folder: Path, name: str, fingerprint: str, given: Vectors | str | Path | None) -> Vectors:
+    place = given if given is not None else name
+    if not isinstance(place, Vectors):
+        if not os.path.isdir(place):  # noqa: PTH112
+            raise EbertError(f"the store of {folder} is not at {place}; say where it is now (vectors=..., --vectors)")
+        place = Vectors.open(place)
+    if place.fingerprint != fingerprint:
+        raise EbertError(
+            f"{place.path} has other words than the store that {folder} was trained with; "
+            "give the right store (vectors=..., --vectors)"
+        )
+    return place
+
+
+def _module(folder: Path, options: LinkerOptions) -> tuple[Any, LinkingModel]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+    from transformers import AutoConfig, AutoModelForMaskedLM
+
+    try:
+        with quiet():
+            config = AutoConfig.from_pretrained(str(folder), local_files_only=True)
+            auto: Any = AutoModelForMaskedLM  # its from_config has no types
+            masked_lm = auto.from_config(config)
+        module = LinkingModel(masked_lm, new_head=options.variant == "wikipedia2vec-bert-random")
+        module.load_state_dict(load_file(folder / WEIGHTS))
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        raise EbertError(f"the weights in {folder} cannot be loaded ({error}); train the linker again") from None
+    return masked_lm, module.eval()

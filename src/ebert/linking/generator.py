@@ -1,0 +1,197 @@
+"""The candidate generator: the spans of a text that may name an entity, with what they may mean (Section 5.2).
+
+Every run of up to ten words that the mention table knows is a span. A run grows only while a surface of the table goes
+on like it, so the time is linear in the text. Spans may overlap, and many name nothing where they stand: rejecting them
+is the model's part. Words are split as in the table, at every punctuation mark, so that possessives ("England's") and
+compounds ("UK-based") need no rule of their own.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+from ebert.errors import EbertError
+from ebert.linking.document import Choice, Document, Span
+from ebert.linking.spelling import Spelling, beginnings, unspelt
+from ebert.vectors import Vectors
+from ebert.wikipedia.tokens import spans_of, words_of
+
+REMEMBERED = 1 << 16  # surfaces that are looked up once only
+# What no name runs across: a line end, a semicolon, a bar; the full stop of a word too long for an abbreviation.
+_BREAK = re.compile(r"[\n\r\t;|]")
+_STOP = re.compile(r"\.\s")
+_ABBREVIATION = 4  # letters at most
+_MONTHS = "January February March April May June July August September October November December"
+_DATE = re.compile(rf"(?:\d+(?:st|nd|rd|th|s)?|BC|BCE|AD|CE|{_MONTHS.replace(' ', '|')})")
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorOptions:
+    """How spans and their candidates are chosen."""
+
+    candidates: int = 30  # of a span, at most
+    min_link_probability: float = 0.005  # of a span's words: the share of their occurrences that are links
+    min_prior: float = 0.0  # of a candidate, before it is renormalised
+    longest: int = 10  # words of a span
+    ignore_case: bool = False  # look lower-cased words up as if they were capitalised, for text without capitals
+    dates: bool = False  # whether numbers, years and dates can be spans; early Wikipedia linked them all
+
+    def __post_init__(self) -> None:
+        if self.candidates < 1 or self.longest < 1:
+            raise EbertError("a candidate generator needs at least 1 candidate and spans of at least 1 word")
+        if not (0 <= self.min_link_probability <= 1 and 0 <= self.min_prior < 1):
+            raise EbertError("min_link_probability is from 0 to 1 and min_prior from 0 to below 1")
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What a surface, or several spellings of one together, may mean."""
+
+    occurrences: int
+    counts: dict[str, int]  # by title
+
+    @property
+    def link_probability(self) -> float:
+        return min(1.0, sum(self.counts.values()) / self.occurrences) if self.occurrences else 0.0
+
+
+class TableGenerator:
+    """Finds potential spans by the mention table of a store.
+
+    >>> generator = TableGenerator(Vectors.open("enwiki-vectors"))            # doctest: +SKIP
+    >>> generator(Document("1", "Adams and Platt are both injured."))         # doctest: +SKIP
+
+    Entities that were added to the store are found at once: what is remembered is forgotten after every addition.
+    """
+
+    def __init__(self, vectors: Vectors, options: GeneratorOptions | None = None) -> None:
+        """Take a store and the way to choose."""
+        self.vectors, self.options = vectors, options or GeneratorOptions()
+        self._stamp = vectors.stamp
+        self._look_up = lru_cache(REMEMBERED)(self._looked_up)
+        self._continues = lru_cache(REMEMBERED)(vectors.continues)
+        self._choose = lru_cache(REMEMBERED)(self._chosen)
+
+    def __call__(self, document: Document) -> list[Span]:
+        """Find the potential spans of a document."""
+        self._refresh()
+        return list(self._spans(document.text))
+
+    def at(self, text: str, start: int, end: int) -> Span | None:
+        """Give what a given span may mean, or None: disambiguation of mentions that somebody else found.
+
+        Unlike in a search, the span may be of any length and link probability.
+        """
+        self._refresh()
+        words = words_of(text[start:end], lowercase=self.vectors.lowercase)
+        if words and len(words) > 1 and words[-1] in ("s", "S") and text[start:end][-2:-1] in ("'", "’"):
+            found = self._any_spelling(words) or self._any_spelling(words[:-1])
+        else:
+            found = self._any_spelling(words)
+        return Span(start, end, found[0], found[1]) if found else None
+
+    def describe(self) -> dict[str, Any]:
+        """Give the options, for a run's or a linker's description."""
+        return asdict(self.options)
+
+    def _refresh(self) -> None:
+        if self.vectors.stamp != self._stamp:
+            self._stamp = self.vectors.stamp
+            for remembered in (self._look_up, self._continues, self._choose):
+                remembered.cache_clear()
+
+    def _spans(self, text: str) -> Iterator[Span]:
+        places = spans_of(text)
+        lowercase = self.vectors.lowercase
+        words = ["".join(words_of(text[start:end], lowercase=lowercase)) for start, end in places]
+        ends = _runs(text, places)
+        for first, (start, _) in enumerate(places):
+            alive = [Spelling()]  # ways to spell the words so far that some surface begins with
+            stop = min(ends[first], first + self.options.longest)
+            date = True  # so far
+            for last in range(first, stop):
+                word = words[last]
+                alive = beginnings(alive, word, lowercase=lowercase, ignore_case=self.options.ignore_case)
+                end = places[last][1]
+                date = date and is_date([word])
+                chosen = self._choose(tuple(alive)) or self._final(alive, last == first, lowercase)
+                if chosen and (self.options.dates or not date):
+                    yield Span(start, end, *chosen)
+                alive = [spelling for spelling in alive if self._continues(spelling.text)]
+                if not alive:
+                    break
+
+    def _final(self, alive: list[Spelling], single: bool, lowercase: bool) -> tuple[tuple[Choice, ...], float] | None:
+        """Look words up that lost the apostrophe of their genitive, if nothing else is known of them."""
+        shorter = unspelt(alive[0].text) if single and not lowercase else None
+        return self._choose((Spelling(shorter),)) if shorter else None
+
+    def _any_spelling(self, words: list[str]) -> tuple[tuple[Choice, ...], float] | None:
+        lowercase = self.vectors.lowercase
+        alive = [Spelling()]
+        for number, word in enumerate(words):
+            alive = beginnings(alive, word, lowercase=lowercase, ignore_case=True)
+            if number < len(words) - 1:
+                alive = [spelling for spelling in alive if self._continues(spelling.text)]
+        if not alive or not words:
+            return None
+        spellings = tuple(alive)
+        for kept in (tuple(s for s in spellings if not s.bold), spellings):
+            if kept and (found := self._chosen(kept, threshold=False)):
+                return found
+        shorter = unspelt(" ".join(words))
+        return self._chosen((Spelling(shorter),), threshold=False) if shorter else None
+
+    def _chosen(
+        self, spellings: tuple[Spelling, ...], *, threshold: bool = True
+    ) -> tuple[tuple[Choice, ...], float] | None:
+        """Give the choices of words by the ways to spell them: what is known of the best rank of them, together."""
+        for rank in sorted({spelling.rank for spelling in spellings}):
+            meant = [self._look_up(spelling.text) for spelling in spellings if spelling.rank == rank]
+            if any(meaning.counts for meaning in meant):
+                # The occurrences of all count: "OF" is a link now and then, but "of" never is.
+                return self._choices(_together(meant), threshold)
+        return None
+
+    def _choices(self, meaning: _Meaning, threshold: bool) -> tuple[tuple[Choice, ...], float] | None:
+        options = self.options
+        probability = meaning.link_probability
+        if threshold and probability < options.min_link_probability:
+            return None
+        total = sum(meaning.counts.values())
+        best = sorted(meaning.counts.items(), key=lambda item: (-item[1], item[0]))[: options.candidates]
+        best = [item for item in best if item[1] / total >= options.min_prior] or best[:1]
+        kept = sum(count for _, count in best)
+        return tuple(Choice(title, count / kept) for title, count in best), probability
+
+    def _looked_up(self, surface: str) -> _Meaning:
+        counts = {candidate.entity.title: candidate.count for candidate in self.vectors.candidates(surface)}
+        return _Meaning(self.vectors.occurrences(surface), counts)
+
+
+def is_date(words: Iterable[str]) -> bool:
+    """Tell whether words are nothing but numbers and months."""
+    return all(_DATE.fullmatch(word) for word in words)
+
+
+def _together(meanings: list[_Meaning]) -> _Meaning:
+    if len(meanings) == 1:
+        return meanings[0]
+    counts: dict[str, int] = {}
+    for meaning in meanings:
+        for title, count in meaning.counts.items():
+            counts[title] = counts.get(title, 0) + count
+    return _Meaning(sum(meaning.occurrences for meaning in meanings), counts)
+
+
+def _runs(text: str, places: list[tuple[int, int]]) -> list[int]:
+    """Give, for each word, the first word after it that a span beginning with it cannot reach."""
+    ends = [len(places)] * len(places)
+    for number in range(len(places) - 2, -1, -1):
+        start, end = places[number]
+        gap = text[end : places[number + 1][0]]
+        broken = len(gap) > 1 and (_BREAK.search(gap) or (end - start > _ABBREVIATION and _STOP.match(gap)))
+        ends[number] = number + 1 if broken or gap in ("\n", ";", "|", "\t", "\r") else ends[number + 1]
+    return ends

@@ -1,0 +1,94 @@
+"""Reading a file of entity-linking data: which layout it has, and who reads that."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from ebert.errors import EbertError
+from ebert.linking.readers import aida, jsonl, nif
+from ebert.linking.readers.labelled import Reading
+
+_JSON: dict[str, Callable[[Iterable[jsonl.Row], Reading], None]] = {
+    "jsonl": jsonl.read_own,
+    "zelda": jsonl.read_zelda,
+    "kilt": jsonl.read_kilt,
+    "elevant": jsonl.read_elevant,
+}
+_TEXT: dict[str, Callable[[Iterable[str], str, Reading], None]] = {
+    "aida": aida.read_yago,
+    "knowbert": aida.read_knowbert,
+    "nif": nif.read_nif,
+}
+LAYOUTS = (*_JSON, *_TEXT)
+_UNPACK: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.decompress,
+    ".bz2": bz2.decompress,
+    ".xz": lzma.decompress,
+}
+
+
+def read(path: str | Path, layout: str | None = None) -> Reading:
+    """Read a file of any of the layouts, compressed or not; the layout is recognised if it is not named."""
+    file = Path(path)
+    text = contents(file)
+    layout = layout or recognise(text, file.name)
+    if layout not in LAYOUTS:
+        raise EbertError(f"{layout!r} is no layout of entity-linking data; choose one of {', '.join(LAYOUTS)}")
+    reading = Reading(layout)
+    lines = io.StringIO(text)  # at line ends only: other characters that end lines are in texts
+    if layout in _JSON:
+        _JSON[layout](jsonl.rows(lines, file.name, layout), reading)
+    else:
+        _TEXT[layout](lines, file.name, reading)
+    if not reading.documents:
+        raise EbertError(f"{path} has no documents (read as layout {layout!r}; --layout names another)")
+    return reading
+
+
+def recognise(text: str, name: str = "the data") -> str:
+    """Find out the layout of data, by what it begins with."""
+    first = next((line.strip() for line in io.StringIO(text) if line.strip()), "")
+    if first.startswith("{"):
+        return _recognise_json(first, name)
+    if first.startswith("-DOCSTART-"):
+        return "aida"
+    if first.startswith("DOCSTART_"):
+        return "knowbert"
+    if "nif-core#" in text:
+        return "nif"
+    raise EbertError(f"{name} has no layout that is known here; name one of {', '.join(LAYOUTS)} (--layout)")
+
+
+def _recognise_json(line: str, name: str) -> str:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise EbertError(f"{name} begins like JSON, a document a line, but line 1 is not ({error})") from None
+    if "wikipedia_titles" in row:
+        return "zelda"
+    if "labels" in row:
+        return "elevant"
+    if "input" in row:
+        return "kilt"
+    if "text" in row:
+        return "jsonl"
+    raise EbertError(f"{name} has JSON, but none with 'text' or 'input'; name one of {', '.join(LAYOUTS)} (--layout)")
+
+
+def contents(path: Path) -> str:
+    """Give the text of a file, unpacked if its name says that it is packed."""
+    if path.is_dir():
+        raise EbertError(f"{path} is a folder; give a file in it")
+    unpack = _UNPACK.get(path.suffix, bytes)
+    try:
+        return unpack(path.read_bytes()).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise EbertError(f"there is no file {path}") from None
+    except UnicodeDecodeError as error:
+        raise EbertError(f"{path} is not UTF-8 ({error}); convert it") from None
+    except (lzma.LZMAError, EOFError, ValueError, gzip.BadGzipFile) as error:
+        raise EbertError(f"{path} cannot be unpacked ({error}); get it again") from None

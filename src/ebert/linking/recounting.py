@@ -1,0 +1,162 @@
+"""The mention table of a corpus counted anew: without some of its articles, and with honest link probabilities.
+
+Articles that are test documents must not have taught the table anything, so their links and words are left out. And a
+corpus may hold pages without any links (openings of articles, say), where a name that stands unlinked tells nothing: so
+the share of a surface's occurrences that are links is counted in pages that have links.
+"""
+
+from array import array
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebert.progress import Advance, silent
+from ebert.text import titles
+from ebert.vectors import Vectors
+from ebert.vectors.catalogue import Surface
+from ebert.vectors.surfaces import surface_of
+from ebert.wikipedia.corpus import WORDS, Corpus
+from ebert.wikipedia.mentions import LONGEST
+from ebert.wikipedia.names import Names
+from ebert.wikipedia.surfaces import Trie
+
+MIN_LINKS = 5  # of a page that counts as linked
+WORDS_A_LINK = 60  # in such a page, at most
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PageChoice:
+    """Which pages of a corpus count, and for what."""
+
+    kept: Array  # (pages) whether links of the page count
+    linked: Array  # (pages) whether its words do
+    left_out: tuple[str, ...]  # titles of pages that are there and do not count
+
+
+def choose_pages(corpus: Corpus, leave_out: Collection[str] = ()) -> PageChoice:
+    """Leave articles out, by their titles, and find those of the others that have links."""
+    out = page_numbers(corpus, leave_out)
+    kept = np.ones(len(corpus.page_entity), bool)
+    kept[list(out)] = False
+    words = np.diff(np.asarray(corpus.paragraphs)[np.asarray(corpus.page_paragraphs)])  # (pages)
+    links = np.diff(np.asarray(corpus.page_anchors))
+    linked = kept & (links >= MIN_LINKS) & (links * WORDS_A_LINK >= words)
+    return PageChoice(kept, linked, tuple(dict.fromkeys(out.values())))  # a title may have several pages
+
+
+def page_numbers(corpus: Corpus, names: Collection[str]) -> dict[int, str]:
+    """Give the pages of a corpus that have one of these titles, or a title that redirects to one or from one."""
+    wanted = {form for name in names for form in titles.spellings(name)}
+    for source, target in corpus.redirects:
+        if source in wanted:
+            wanted.add(target)
+    if not wanted:
+        return {}
+    entities = corpus.entities
+    return {
+        page: entities[entity] for page, entity in enumerate(corpus.page_entity.tolist()) if entities[entity] in wanted
+    }
+
+
+def recount(
+    corpus: Corpus, vectors: Vectors, choice: PageChoice, *, threads: int = 1, advance: Advance = silent
+) -> Iterator[Surface]:
+    """Count the mention table for a store: surfaces, how often their words occur, what they mean how often.
+
+    The title of an entity and those that redirect to it name it too, as if they had been linked once.
+    """
+    names = Names.of((corpus.path / WORDS).read_bytes())
+    page = np.repeat(np.arange(len(choice.kept)), np.diff(np.asarray(corpus.page_anchors)))  # (anchors)
+    anchors = np.flatnonzero(choice.kept[page])
+    lengths = np.asarray(corpus.anchor_length)[anchors]
+    linked = _gathered(np.asarray(corpus.tokens), np.asarray(corpus.anchor_start)[anchors], lengths)
+    titles_, title_lengths, title_rows = _titles(corpus, vectors)
+    tokens = np.concatenate([linked, titles_])  # of all surfaces, one after the other
+    sizes = np.concatenate([lengths, title_lengths])
+    trie = Trie(len(names))
+    surface = trie.insert(tokens, np.cumsum(sizes) - sizes, sizes, LONGEST)  # (anchors + titles) -1 where there is none
+    by_title = np.arange(len(surface)) >= len(anchors)
+    elsewhere = ~np.concatenate([choice.linked[page[anchors]], np.zeros(len(title_rows), bool)])
+    rows = np.concatenate([_rows(corpus, vectors)[np.asarray(corpus.anchor_entity)[anchors]], title_rows])
+    known = (surface >= 0) & (rows >= 0)
+    keys = surface.astype(np.int64) << 32 | rows
+    pairs, counts = np.unique(keys[known & ~by_title], return_counts=True)
+    more = np.setdiff1d(keys[known & by_title], pairs)  # titles that nobody linked
+    occurrences = trie.count(*_text(corpus, choice.linked), threads, advance)
+    occurrences += np.bincount(surface[(surface >= 0) & elsewhere & ~by_title], minlength=len(trie))
+    occurrences += np.bincount(more >> 32, minlength=len(trie))
+    pairs, counts = np.concatenate([pairs, more]), np.concatenate([counts, np.ones(len(more), np.int64)])
+    order = np.lexsort((pairs & 0xFFFFFFFF, -counts, pairs >> 32))
+    pairs, counts = pairs[order], counts[order]
+    offsets = np.searchsorted(pairs >> 32, np.arange(len(trie) + 1)).tolist()
+    meant, often = (pairs & 0xFFFFFFFF).tolist(), counts.tolist()
+    words = trie.names(tokens, names)
+    for number, (first, last) in enumerate(pairwise(offsets)):
+        if first < last:
+            mentions = list(zip(meant[first:last], often[first:last], strict=True))
+            yield words[number], max(int(occurrences[number]), sum(often[first:last])), mentions
+
+
+def title_surfaces(title: str, *, lowercase: bool = False) -> set[str]:
+    """Give the words that a title has in running text.
+
+    >>> sorted(title_surfaces("Story paper (magazine)")), sorted(title_surfaces("Denton, Texas"))
+    (['Story paper', 'story paper'], ['Denton', 'Denton Texas'])
+    """
+    whole = surface_of(title, lowercase=lowercase)
+    surfaces = {whole, surface_of(title.partition(", ")[0], lowercase=lowercase)}
+    if " " in whole and whole[1:].islower():  # no name but a noun
+        surfaces.add(whole[0].lower() + whole[1:])
+    return surfaces - {""}
+
+
+def _titles(corpus: Corpus, vectors: Vectors) -> tuple[Array, Array, Array]:
+    """Give the surfaces of all titles as words of a corpus: the words, how many of them each has, and its row.
+
+    One with a word that the corpus does not have is in no text that was counted, and is passed over.
+    """
+    numbers = {word: number for number, word in enumerate(corpus.words)}
+    words, lengths, rows = array("i"), array("i"), array("q")
+    for title, row in vectors.titles():
+        for surface in title_surfaces(title, lowercase=vectors.lowercase):
+            found = [numbers.get(word, -1) for word in surface.split(" ")]
+            if len(found) <= LONGEST and min(found) >= 0:
+                words.extend(found)
+                lengths.append(len(found))
+                rows.append(row)
+    return np.array(words, np.int32), np.array(lengths, np.int32), np.array(rows, np.int64)
+
+
+def _gathered(tokens: Array, starts: Array, lengths: Array) -> Array:
+    """Give some stretches of a text, one after the other."""
+    before = np.cumsum(lengths) - lengths
+    return tokens[np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))]
+
+
+def _text(corpus: Corpus, pages: Array) -> tuple[Array, Array]:
+    """Give the words of some pages in one array, and where their paragraphs begin."""
+    paragraphs = np.asarray(corpus.paragraphs)
+    paragraph = np.repeat(pages, np.diff(np.asarray(corpus.page_paragraphs)))  # (paragraphs) whether it is in
+    lengths = np.diff(paragraphs)
+    tokens = np.asarray(corpus.tokens)[np.repeat(paragraph, lengths)]
+    return tokens, np.concatenate([[0], np.cumsum(lengths[paragraph])])
+
+
+def _rows(corpus: Corpus, vectors: Vectors) -> Array:
+    """Give the row of each entity of a corpus in a store, -1 where it has none."""
+    numbers = {title: number for number, title in enumerate(corpus.entities)}
+    rows: NDArray[np.int64] = np.full(len(numbers), -1, np.int64)
+    row = 0
+    for names, _ in vectors.chunks("entities"):
+        for name in names:
+            number = numbers.get(name)
+            if number is not None:
+                rows[number] = row
+            row += 1
+    return rows

@@ -1,0 +1,91 @@
+"""Iterative refinement (Section 5.2): the surest spans are linked first, and help with the others as entities.
+
+Of J rounds, round j links the best ``k = ceil(j (m + n) / J) - m`` spans, where m spans are linked already and n of the
+others have an entity as their likeliest answer; the surest are those with the smallest probability of the null entity.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ebert.linking.chunks import Chunk, Placed
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the model says about a span: the scores and probabilities of the null entity and of every candidate."""
+
+    placed: Placed
+    scores: tuple[float, ...]  # the null entity's first
+    probabilities: tuple[float, ...]
+
+    @property
+    def best(self) -> int:
+        """The likeliest candidate, by number."""
+        return max(range(len(self.probabilities) - 1), key=lambda number: self.probabilities[number + 1])
+
+    @property
+    def entity(self) -> str:
+        """The likeliest candidate, by title."""
+        return self.placed.span.choices[self.best].title
+
+    @property
+    def null(self) -> float:
+        """The probability that it names no entity."""
+        return self.probabilities[0]
+
+    @property
+    def linked(self) -> bool:
+        """Whether an entity is the likeliest answer."""
+        return self.probabilities[1 + self.best] > self.null
+
+
+@dataclass(slots=True)
+class State:
+    """A chunk on its way: what is linked, and what is still open."""
+
+    chunk: Chunk
+    decoded: dict[Placed, Judged] = field(default_factory=dict)
+
+    @property
+    def open(self) -> list[Placed]:
+        """The spans that do not overlap a linked one."""
+        return [p for p in self.chunk.spans if not any(p.overlaps(other) for other in self.decoded)]
+
+    @property
+    def titles(self) -> dict[Placed, str]:
+        """The linked spans and their entities."""
+        return {placed: judged.entity for placed, judged in self.decoded.items()}
+
+
+Judge = Callable[[Sequence[State]], list[list[Judged]]]  # judges all open spans of each state
+
+
+def quota(round_: int, rounds: int, linked: int, more: int) -> int:
+    """Give k, how many spans a round links: `linked` are (m), and `more` could be (n)."""
+    return -(-round_ * (linked + more) // rounds) - linked  # the ceiling, without floating point
+
+
+def choose(judged: Iterable[Judged], most: int) -> list[Judged]:
+    """Give the surest spans, at most `most` and none overlapping another; of equals the first, and the longer one."""
+    order = sorted(judged, key=lambda j: (j.null, j.placed.first, -j.placed.stop))
+    chosen: list[Judged] = []
+    for one in order:
+        if len(chosen) >= most:
+            break
+        if not any(one.placed.overlaps(other.placed) for other in chosen):
+            chosen.append(one)
+    return chosen
+
+
+def refine(chunks: Sequence[Chunk], judge: Judge, *, rounds: int, always: bool = False) -> list[State]:
+    """Link the spans of chunks in rounds. With `always` every span names an entity: mentions are given."""
+    states = [State(chunk) for chunk in chunks]
+    for round_ in range(1, rounds + 1):
+        waiting = [state for state in states if state.open]
+        if not waiting:
+            break
+        for state, verdicts in zip(waiting, judge(waiting), strict=True):
+            candidates = [verdict for verdict in verdicts if always or verdict.linked]
+            most = quota(round_, rounds, len(state.decoded), len(candidates))
+            state.decoded.update({one.placed: one for one in choose(candidates, most)})
+    return states

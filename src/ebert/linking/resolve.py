@@ -1,0 +1,118 @@
+"""Gold entities, whatever they are called, to the titles of a store.
+
+A name may be a title, a redirect, a URL or a Wikidata id. An id that the store (or a given list) knows decides, since
+it cannot be mistaken: Q312 is called "Apple", as the fruit is. Else the names are tried one by one, as titles and
+then as redirects. What cannot be resolved stays in the gold, where it counts as missed.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ebert.errors import EbertError
+from ebert.linking.document import Document
+from ebert.linking.readers import Labelled
+from ebert.text import Mention, titles
+from ebert.vectors import Vectors
+
+
+@dataclass
+class Resolved:
+    """Documents whose gold has the titles of a store, and what has none there."""
+
+    documents: list[Document]
+    gold: int = 0
+    unresolved: dict[str, int] = field(default_factory=dict)  # by name: how often
+
+    @property
+    def missing(self) -> int:
+        """How many gold mentions have an entity that the store does not have."""
+        return sum(self.unresolved.values())
+
+
+class Resolver:
+    """Finds the title in a store that a name stands for."""
+
+    def __init__(self, vectors: Vectors, ids: Mapping[int, str] | None = None) -> None:
+        """Take a store, and titles by Wikidata id if the store has few ids of its own."""
+        self._vectors, self._ids = vectors, ids or {}
+        self._known: dict[tuple[str, ...], str | None] = {}
+
+    def title(self, names: tuple[str, ...]) -> str | None:
+        """Give the title that one of the names stands for, or None."""
+        if names not in self._known:
+            self._known[names] = self._find(names)
+        return self._known[names]
+
+    def same(self, name: str) -> str:
+        """Give one spelling for all names of an entity: its title, or the name as Wikipedia would write it."""
+        if found := self.title((name,)):
+            return found
+        forms = titles.spellings(name)
+        return next((form for form in forms if not form[0].islower()), forms[0]) if forms else name
+
+    def known(self, name: str) -> bool:
+        """Tell whether the store has the entity of this name."""
+        return self.title((name,)) is not None
+
+    def documents(self, labelled: Iterable[Labelled]) -> Resolved:
+        """Resolve the labels of documents."""
+        resolved = Resolved([])
+        for given in labelled:
+            gold = []
+            for label in given.labels:
+                title = self.title(label.names)
+                shown = label.names[-1]
+                if title is None:
+                    resolved.unresolved[shown] = resolved.unresolved.get(shown, 0) + 1
+                gold.append(Mention(label.start, label.end, title or shown))
+            resolved.gold += len(gold)
+            resolved.documents.append(Document(given.id, given.text, tuple(gold), given.ignore, given.sentences))
+        return resolved
+
+    def _find(self, names: tuple[str, ...]) -> str | None:
+        ids = [number for name in names if (number := titles.wikidata_id(name)) is not None]
+        listed = [self._ids[number] for number in ids if number in self._ids]
+        by_id = [name for name in names if titles.wikidata_id(name) is not None]
+        for name in [*listed, *by_id, *names]:
+            if found := self._vectors.find(name):
+                return found.title
+        return None
+
+
+def read_ids(path: str | Path) -> dict[int, str]:
+    """Read titles by Wikidata id.
+
+    A file of lines ``title TAB Q42`` (either order), or a JSON object of objects that have a `wikidata_id` and a
+    `wikipedia` URL, which the usual list of Freebase entities is.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise EbertError(f"{path} cannot be read ({error})") from None
+    if text.lstrip().startswith("{"):
+        return _from_json(text, file)
+    ids: dict[int, str] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        left, _, right = line.rstrip("\r").partition("\t")
+        (one, title) = (right, left) if titles.wikidata_id(right) is not None else (left, right)
+        found = titles.wikidata_id(one)
+        if found is None or not title.strip():
+            raise EbertError(f"{path}, line {number}: no title and Wikidata id with a tab between them")
+        ids.setdefault(found, title.strip())
+    return ids
+
+
+def _from_json(text: str, path: Path) -> dict[int, str]:
+    try:
+        rows: Any = json.loads(text)
+        pairs = [(str(row.get("wikidata_id", "")), str(row.get("wikipedia") or "")) for row in rows.values()]
+    except (json.JSONDecodeError, AttributeError) as error:
+        raise EbertError(f"{path} is no list of Wikidata ids ({error})") from None
+    found = ((titles.wikidata_id(name), titles.spellings(url)) for name, url in pairs if url)
+    return {number: forms[0] for number, forms in found if number is not None and forms}

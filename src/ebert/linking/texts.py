@@ -1,0 +1,75 @@
+"""What to link, from wherever it comes: texts, files, folders, JSONL, standard input."""
+
+import io
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ebert.errors import EbertError
+from ebert.linking.document import Document
+from ebert.linking.readers import read
+from ebert.linking.readers.reading import contents
+
+JSON = (".jsonl", ".ndjson")
+PACKED = (".gz", ".bz2", ".xz")
+PLAIN = (".txt", ".md", ".text", "")
+
+
+def from_paths(paths: Iterable[str | Path], *, lines: bool = False, layout: str | None = None) -> Iterator[Document]:
+    """Give the documents of files and of the files in folders. A text file is a document, or every line of it is."""
+    for path in map(Path, paths):
+        if path.is_dir():
+            found = sorted(file for file in path.rglob("*") if file.is_file() and _kind(file) in (*JSON, *PLAIN))
+            if not found:
+                raise EbertError(f"{path} has no text files (.txt, .md, .jsonl) in it")
+            for file in found:
+                yield from _from_file(file, str(file.relative_to(path)), lines, layout)
+        elif path.exists():
+            yield from _from_file(path, path.name, lines, layout)
+        else:
+            raise EbertError(f"there is no file {path}; a text itself is given with --text")
+
+
+def from_text(text: str, name: str, *, lines: bool = False) -> Iterator[Document]:
+    """Give the documents of a text: JSONL if that is what it is, else the lines of it, or all of it."""
+    first = next((line for line in io.StringIO(text) if line.strip()), "")
+    if first.lstrip().startswith("{") and _is_json(first):
+        for number, line in enumerate(io.StringIO(text), 1):
+            if line.strip():
+                yield _from_row(line, f"{name}, line {number}", number)
+    elif lines:
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.strip():
+                yield Document(f"{name}:{number}", line.rstrip("\r"))
+    else:
+        yield Document(name, text)
+
+
+def _from_file(path: Path, name: str, lines: bool, layout: str | None) -> Iterator[Document]:
+    if layout is not None:
+        for found in read(path, layout).documents:
+            yield Document(found.id, found.text, sentences=found.sentences)
+    else:
+        yield from from_text(contents(path), name, lines=lines)
+
+
+def _from_row(line: str, where: str, number: int) -> Document:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise EbertError(f"{where}: not JSON ({error})") from None
+    text = row.get("text") if isinstance(row, dict) else row
+    if not isinstance(text, str):
+        raise EbertError(f"{where}: there is no 'text'")
+    return Document(str(row.get("id", number)) if isinstance(row, dict) else str(number), text)
+
+
+def _is_json(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except json.JSONDecodeError:
+        return False
+
+
+def _kind(path: Path) -> str:
+    return Path(path.stem).suffix if path.suffix in PACKED else path.suffix

@@ -1,0 +1,75 @@
+"""A store with another mention table: the vectors are shared with the store it comes from, the names are copied."""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ebert import files
+from ebert.errors import EbertError
+from ebert.vectors import catalogue, layout
+from ebert.vectors.catalogue import PAGE, Surface
+from ebert.vectors.store import Vectors
+
+TABLES = ("surfaces", "mentions")
+
+
+def retable(
+    vectors: Vectors, out: str | Path, surfaces: Iterable[Surface], *, made: dict[str, Any], overwrite: bool = False
+) -> Vectors:
+    """Make a store at `out` with the vectors and names of another one and these surfaces instead of its own.
+
+    The big files are linked, not copied, where the disk allows it: they never change. Entities that were added stay.
+    """
+    target = Path(out).absolute()
+    if target.resolve() == vectors.path.resolve():
+        raise EbertError(f"{target} is the store itself; choose another place, which costs little: vectors are shared")
+    with files.replacing_folder(target, overwrite=overwrite, marker=layout.INFO) as folder:
+        for name in (layout.WORDS, layout.ENTITIES, layout.OUTPUTS):
+            if (vectors.path / name).exists():
+                _share(vectors.path / name, folder / name)
+        shutil.copyfile(vectors.path / layout.CATALOGUE, folder / layout.CATALOGUE)
+        if (vectors.path / layout.ADDED).exists():
+            _back_up(vectors.path / layout.ADDED, folder / layout.ADDED)
+        try:
+            _replace(folder / layout.CATALOGUE, surfaces)
+        except sqlite3.OperationalError as error:  # a full disk, as SQLite puts it
+            raise OSError(f"cannot write {target}: {error}") from error
+        info = asdict(vectors.info)
+        layout.StoreInfo(**{**info, "made": {**info["made"], "mentions": made}}).write(folder)
+    return Vectors.open(target)
+
+
+def _replace(path: Path, surfaces: Iterable[Surface]) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -100000;")
+        for table in TABLES:
+            connection.execute(f"DROP TABLE IF EXISTS {table}")
+        for statement in catalogue.SCHEMA.split(";"):
+            if any(f"CREATE TABLE {table} " in statement for table in TABLES):
+                connection.execute(statement)
+        given, first = iter(surfaces), 0
+        while batch := list(islice(given, PAGE)):
+            catalogue.insert_surfaces(connection, batch, first)
+            first += len(batch)
+        connection.commit()
+        connection.execute("VACUUM")
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _share(source: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(source)
+    except OSError:  # another disk, or one without links
+        shutil.copyfile(source, target)
+
+
+def _back_up(source: Path, target: Path) -> None:
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+        old.backup(new)

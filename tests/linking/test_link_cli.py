@@ -1,0 +1,199 @@
+"""``ebert link`` as the shell runs it: data in, figures and links out, bad input named."""
+
+import json
+
+import corpora
+import link_world
+import pytest
+
+from ebert import EBert, Vectors
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "/", "*", ".", "'", "s", "Adams", "Platt", *link_world.WORDS]
+
+
+class Done:
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def ebert(monkeypatch, capsys):
+    """Runs a command in this process, through the same door as the shell."""
+    import sys
+
+    from ebert import cli
+
+    def run(*arguments, stdin=""):
+        import io
+
+        monkeypatch.setattr(sys, "argv", ["ebert", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        captured = capsys.readouterr()
+        return Done(stop.value.code or 0, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def store(tmp_path):
+    path = tmp_path / "store"
+    link_world.write_store(path).close()
+    return path
+
+
+@pytest.fixture
+def data(tmp_path):
+    rows = [
+        {"id": "1", "text": link_world.TEXT, "mentions": [
+            {"start": 0, "end": 5, "entity": "Tony Alexander Adams"}, {"start": 10, "end": 15, "entity": "Nobody"},
+            {"start": 47, "end": 54, "entity": "england"},
+        ]},
+        {"id": "2", "text": "", "mentions": []},
+    ]  # fmt: skip
+    path = tmp_path / "data.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def test_the_prior_alone_on_a_store(ebert, store, data, tmp_path):
+    """At 0.1: Adams and England right, Platt wrong (Nobody is not in the store), World Cup qualifier not gold."""
+    done = ebert("link", "evaluate", store, data, "--prior-only", "--threshold", "0.1", "--json")
+    assert done.code == 0
+    value = done.json
+    assert value["micro"] == {"precision": 50.0, "recall": pytest.approx(200 / 3), "f1": pytest.approx(400 / 7)}
+    assert (value["gold"], value["unresolved"]) == (3, 1)
+    assert value["macro"]["f1"] == pytest.approx((400 / 7 + 100) / 2)
+    assert value["candidate_recall"] == pytest.approx(200 / 3)
+    out = tmp_path / "one.json"
+    ebert("link", "evaluate", store, data, "--prior-only", "--threshold", "0.1", "--out", out)
+    again = ebert(
+        "link", "evaluate", store, data, "--prior-only", "--threshold", "0.4", "--against", out, "--json"
+    ).json
+    assert again["difference"]["value"] < 0
+    shown = ebert("link", "evaluate", store, data, "--prior-only", "--given-mentions", "--against", out).out
+    assert "candidate recall" in shown
+    assert "difference in micro F1" in shown
+
+
+def test_the_prior_is_tuned(ebert, store, data):
+    value = ebert("link", "evaluate", store, data, "--prior-only", "--tune", data, "--json").json
+    assert value["threshold"] <= 0.1
+    assert value["rule"] in ("longest", "probability")
+
+
+def test_candidates_from_a_corpus_without_test_articles(ebert, store, tmp_path):
+    links = [(["Adams"], "John Adams"), "and", (["England"], "England"), (["London"], "London"), (["Cairo"], "Cairo")]
+    corpora.write_corpus(tmp_path / "corpus", [("One", [[*links, (["NATO"], "NATO")]]), ("Two", [[*links, "x", "y"]])])
+    (tmp_path / "titles.txt").write_text("Two\nThree\n", "utf-8")
+    out = tmp_path / "new"
+    done = ebert("link", "candidates", store, "--corpus", tmp_path / "corpus", "--leave-out", tmp_path / "titles.txt",
+                 "--out", out, "--json")  # fmt: skip
+    assert done.code == 0
+    assert done.json["left out"] == ["Two"]
+    assert Vectors.open(out).candidates("England")[0].count == 1
+    docs = tmp_path / "docs"
+    done = ebert("link", "wikipedia", tmp_path / "corpus", "--vectors", out, "--out", docs, "--held-out", 0, "--json")
+    assert done.code == 0
+    assert (docs / "train.jsonl").exists()
+
+
+def test_candidates_from_a_table(ebert, store, tmp_path):
+    (tmp_path / "table").write_text("Adams\t10\t1,1.0,John_Adams\n", "utf-8")
+    done = ebert("link", "candidates", store, "--table", tmp_path / "table", "--out", tmp_path / "new", "--json")
+    assert done.json["surfaces"] == 1
+    assert ebert("link", "candidates", store, "--out", tmp_path / "other").code == 2
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A model of a very small BERT with random weights."""
+    import torch
+    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("model")
+    bert = folder / "bert"
+    config = BertConfig(
+        vocab_size=len(PIECES), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
+        max_position_embeddings=64,
+    )  # fmt: skip
+    BertForMaskedLM(config).save_pretrained(bert)
+    pieces = {piece: row for row, piece in enumerate(PIECES)}
+    BertTokenizer(vocab=pieces, do_lower_case=False, model_max_length=64).save_pretrained(bert)
+    store = link_world.write_store(folder / "store")
+    EBert.fit(str(bert), store).save_pretrained(folder / "ebert")
+    return folder / "ebert"
+
+
+@pytest.mark.parametrize("strategy", ["packed", "paper"])
+def test_train_evaluate_and_run(ebert, model, data, tmp_path, strategy):
+    linker = tmp_path / "linker"
+    done = ebert("link", "train", data, "--dev", data, "--model", model, "--strategy", strategy, "--epochs", 1,
+                 "--chunk", 64, "--out", linker, "--json")  # fmt: skip
+    assert done.code == 0, done.err
+    assert done.json["best epoch"] == 1
+    for more in ([], ["--given-mentions"], ["--prior-only"]):
+        value = ebert("link", "evaluate", linker, data, "--json", *more).json
+        assert value["gold"] == 3
+        assert value["candidate_recall"] == pytest.approx(200 / 3)
+        assert set(value["micro"]) == set(value["macro"]) == {"precision", "recall", "f1"}
+    done = ebert("link", "run", linker, "--json", "--text", link_world.TEXT, "--text", "", "--text", "😀 Adams שלום")
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert [row["text"] for row in rows] == [link_world.TEXT, "", "😀 Adams שלום"]
+    for row in rows:
+        for mention in row["mentions"]:
+            assert row["text"][mention["start"] : mention["end"]] == mention["text"]
+            assert {"entity", "probability", "candidates"} <= set(mention)
+
+
+def test_run_reads_files_folders_lines_and_standard_input(ebert, model, tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("Adams\nPlatt\n", "utf-8")
+    (folder / "b.jsonl").write_text('{"id": "x", "text": "Platt"}\n', "utf-8")
+
+    def ids(*arguments, **options):
+        done = ebert("link", "run", model, "--json", *arguments, **options)
+        assert done.code == 0, done.err
+        return [json.loads(line)["id"] for line in done.out.splitlines()]
+
+    assert ids(folder) == ["a.txt", "x"]
+    assert ids(folder / "a.txt", "--lines") == ["a.txt:1", "a.txt:2"]
+    assert ids(stdin="Adams and Platt") == ["stdin"]
+    assert ids(stdin='{"text": "Adams"}\n{"text": "Platt"}\n') == ["1", "2"]
+    out = tmp_path / "out.html"
+    assert ebert("link", "run", model, folder, "--format", "html", "--out", out).code == 0
+    assert out.read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_given_candidates(ebert, model, data, tmp_path):
+    given = tmp_path / "given.jsonl"
+    given.write_text('{"surface": "injured", "candidates": ["Injury"]}\n', "utf-8")
+    value = ebert("link", "evaluate", model, data, "--given", given, "--json").json
+    assert (value["spans"], value["candidate_recall"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "MODEL", "nowhere.txt"], "there is no file"),
+        (["evaluate", "MODEL", "nowhere.jsonl"], "there is no file"),
+        (["evaluate", "MODEL", "DATA", "--layout", "nif"], "not Turtle"),
+        (["evaluate", "MODEL", "DATA", "--tune", "DATA"], "--prior-only"),
+        (["train", "DATA", "--model", "nowhere", "--out", "OUT"], "nowhere"),
+        (["wikipedia", "nowhere", "--vectors", "nowhere", "--out", "OUT"], "there is no corpus"),
+    ],
+)
+def test_bad_input_is_named(ebert, model, data, tmp_path, arguments, message):
+    places = {"MODEL": model, "DATA": data, "OUT": tmp_path / "out"}
+    done = ebert("link", *(places.get(argument, argument) for argument in arguments))
+    assert done.code == 2
+    assert message in done.err
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,173 @@
+"""The candidate generator: golden values on the paper's own example, and what news and tweets do to names."""
+
+import link_world
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ebert.errors import EbertError
+from ebert.linking.document import Document
+from ebert.linking.generator import GeneratorOptions, TableGenerator
+
+ALL = GeneratorOptions(min_link_probability=0.0)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return link_world.write_store(tmp_path_factory.mktemp("stores") / "store")
+
+
+@pytest.fixture(scope="module")
+def find(store):
+    def found(text, options=ALL):
+        return {text[s.start : s.end]: s for s in TableGenerator(store, options)(Document("1", text))}
+
+    return found
+
+
+def test_the_papers_example(find):
+    """Priors are shares of anchors; a span's link probability is the share of its occurrences that are links."""
+    spans = find(link_world.TEXT)
+    assert list(spans) == ["Adams", "Platt", "injured", "England", "opening", "World Cup", "World Cup qualifier"]
+    adams = spans["Adams"]
+    assert (adams.start, adams.end, adams.link_probability) == (0, 5, 10 / 100)
+    assert [(c.title, c.prior) for c in adams.choices] == [
+        ("Tony Adams (footballer)", 0.6), ("John Adams", 0.3), ("Adams County, Mississippi", 0.1),
+    ]  # fmt: skip
+    platt = spans["Platt"]
+    assert [(c.title, c.prior) for c in platt.choices] == [
+        ("David Platt (footballer)", 0.75),
+        ("Platt (Florida)", 0.25),
+    ]
+    assert (spans["England"].start, spans["England"].end) == (47, 54)  # the possessive is not part of it
+    assert spans["World Cup"].choices[1].prior == pytest.approx(0.4)
+
+
+def test_at_most_n_candidates_renormalised(find):
+    choices = find(link_world.TEXT, GeneratorOptions(candidates=2))["Adams"].choices
+    assert [(c.title, round(c.prior, 6)) for c in choices] == [
+        ("Tony Adams (footballer)", 0.666667), ("John Adams", 0.333333),
+    ]  # fmt: skip
+
+
+def test_least_prior(find):
+    choices = find(link_world.TEXT, GeneratorOptions(min_prior=0.2))["Adams"].choices
+    assert [c.title for c in choices] == ["Tony Adams (footballer)", "John Adams"]
+    assert sum(c.prior for c in choices) == pytest.approx(1)
+
+
+def test_threshold_on_link_probability(find):
+    assert "opening" not in find(link_world.TEXT, GeneratorOptions(min_link_probability=0.002))
+    assert "opening" in find(link_world.TEXT, GeneratorOptions(min_link_probability=0.001))
+
+
+def test_whitespace_tokenised_text_has_the_same_spans(find):
+    text = "Adams and Platt are both injured and will miss England 's opening World Cup qualifier ."
+    assert list(find(text)) == list(find(link_world.TEXT))
+
+
+def test_headlines_in_capitals(find):
+    spans = find("ADAMS AND PLATT LEAVE UNIVERSITY OF LONDON, SAYS NATO")
+    assert {"ADAMS", "PLATT", "UNIVERSITY OF LONDON", "LONDON", "NATO"} <= set(spans)
+    assert spans["ADAMS"].choices[0].title == "Tony Adams (footballer)"
+    assert spans["NATO"].link_probability == 0.5
+
+
+def test_capitals_count_all_spellings(tmp_path):
+    """ "OF" may be a link in a box score, but "of" never is: its occurrences count against it."""
+    table = {"OF": (10, {"Injury": 10})}
+    store = link_world.write_store(tmp_path / "store", table=table)
+    assert TableGenerator(store)(Document("1", "BANK OF ENGLAND")) == []
+    [span] = TableGenerator(store, ALL)(Document("1", "BANK OF ENGLAND"))
+    assert span.link_probability == pytest.approx(10 / 2_000_010)
+
+
+def test_possessives_hyphens_and_the_first_letter(find):
+    assert "McDonald's" in find("I ate at McDonald's.")
+    assert "McDonald’s" in find("I ate at McDonald’s.")
+    assert "Anglo-Saxon" in find("the Anglo-Saxon king")
+    assert "Cairo" in find("a Cairo-based firm")
+    assert "al-Qaeda" in find("members of al-Qaeda")
+    assert "Physics" in find("Physics is a science.")  # the table has it with a small letter
+    assert "Nirvanas" in find("Nirvanas Nevermind")  # a genitive without its apostrophe
+
+
+def test_case_is_ignored_on_request_only(find):
+    assert "england" not in find("i love england")
+    assert "england" in find("i love england", GeneratorOptions(ignore_case=True))
+
+
+def test_no_span_runs_over_a_line_or_a_sentence(find):
+    assert "World\nCup" not in find("the World\nCup")
+    assert "World; Cup" not in find("the World; Cup")
+    assert "World. Cup" not in find("all the World. Cup ties")
+    assert "World Cup" in find("the World Cup")
+
+
+def test_dates_are_no_spans(tmp_path):
+    table = {"1998": (10, {"1998 FIFA World Cup": 10}), "May 1998": (1, {"Qualifier": 1})}
+    store = link_world.write_store(tmp_path / "store", table=table)
+    document = Document("1", "in May 1998")
+    assert TableGenerator(store)(document) == []
+    assert len(TableGenerator(store, GeneratorOptions(dates=True))(document)) == 2
+
+
+def test_given_spans_may_be_anything(store):
+    generator = TableGenerator(store, GeneratorOptions(min_link_probability=0.9))
+    assert generator(Document("1", link_world.TEXT)) == []
+    assert generator.at(link_world.TEXT, 0, 5).choices[0].title == "Tony Adams (footballer)"
+    assert generator.at("England's", 0, 9).choices[0].title == "England"
+    assert generator.at("i love england", 7, 14).choices[0].title == "England"
+    assert generator.at("nothing here", 0, 7) is None
+    assert generator.at("...", 0, 3) is None
+
+
+def test_entities_added_later_are_found_at_once(tmp_path):
+    store = link_world.write_store(tmp_path / "store")
+    generator = TableGenerator(store)
+    text = "Zorblax hired Adams."
+    assert [s.start for s in generator(Document("1", text))] == [14]
+    store.add("Zorblax Inc.", [1, 2, 3, 4], aliases=["Zorblax"])
+    assert [text[s.start : s.end] for s in generator(Document("1", text))] == ["Zorblax", "Adams"]
+
+
+def test_an_uncased_store(tmp_path):
+    table = {"adams": (10, {"John Adams": 5})}
+    store = link_world.write_store(tmp_path / "store", table=table, lowercase=True)
+    [span] = TableGenerator(store)(Document("1", "ÁDAMS said"))
+    assert (span.start, span.end) == (0, 5)
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "...", "😀😀", "no names at all"])
+def test_texts_without_candidates(find, text):
+    assert find(text) == {}
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["Adams", "World Cup", "😀", "👩‍👩‍👧", "שלום", "England", "مرحبا", "\u200f", "é", "'s", "-", "\n"]
+        )
+    )
+)
+def test_offsets_are_those_of_the_words(find, parts):
+    """Emoji, writing from right to left and combining marks move nothing."""
+    text = " ".join(parts)
+    for surface, span in find(text).items():
+        assert text[span.start : span.end] == surface
+        assert surface == surface.strip()
+        assert surface[0].isalnum()
+    assert ("Adams" in find(text)) == ("Adams" in parts)
+
+
+@given(st.text(max_size=60))
+def test_any_text_will_do(find, text):
+    for span in find(text).values():
+        assert 0 <= span.start < span.end <= len(text)
+        assert sum(choice.prior for choice in span.choices) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("bad", [{"candidates": 0}, {"min_link_probability": 2.0}, {"longest": 0}, {"min_prior": 1.0}])
+def test_bad_options(bad):
+    with pytest.raises(EbertError):
+        GeneratorOptions(**bad)

@@ -1,0 +1,165 @@
+"""Mention tables for a store: counted anew from a corpus without test articles, from KnowBert's format, or given."""
+
+import json
+
+import corpora
+import link_world
+import pytest
+
+from ebert import Vectors
+from ebert.errors import EbertError
+from ebert.linking import knowbert
+from ebert.linking.document import Document
+from ebert.linking.generator import GeneratorOptions, TableGenerator
+from ebert.linking.given import GivenGenerator
+from ebert.linking.recounting import choose_pages, page_numbers, recount, title_surfaces
+from ebert.vectors.retabling import retable
+
+ALL = GeneratorOptions(min_link_probability=0.0)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return link_world.write_store(tmp_path / "store")
+
+
+def link(words, title):
+    return words.split(), title
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Two pages with many links, one of which is a test document, and one without links."""
+    links = [link("Adams", "Tony Adams (footballer)"), "of", link("England", "England"), "met", "Adams"]
+    article = [*links, link("Platt", "David Platt (footballer)"), link("London", "London"), link("Cairo", "Cairo")]
+    test = [link("Adams", "John Adams"), *links, link("Platt", "Platt (Florida)"), link("NATO", "NATO"), "Adams"]
+    return corpora.write_corpus(
+        tmp_path / "corpus",
+        [
+            ("Article", [article]),
+            ("Test article", [test]),
+            ("Opening", [["Adams", "and", "Adams", "and", "Adams", link("Injury", "Injury")]]),
+        ],
+        redirects=[("Tested", "Test article")],
+    )
+
+
+def new_table(corpus, store, path, leave_out):
+    return retable(store, path, recount(corpus, store, choose_pages(corpus, leave_out)), made={"why": "test"})
+
+
+def counts(vectors, surface):
+    return {c.entity.title: c.count for c in vectors.candidates(surface)}
+
+
+def test_test_articles_do_not_count(corpus, store, tmp_path):
+    with_it = new_table(corpus, store, tmp_path / "with", [])
+    assert counts(with_it, "Adams") == {"Tony Adams (footballer)": 2, "John Adams": 1}
+    without = new_table(corpus, store, tmp_path / "without", ["test_article"])
+    assert counts(without, "Adams") == {"Tony Adams (footballer)": 1}
+    assert "Platt (Florida)" not in counts(without, "Platt") or counts(without, "Platt")["Platt (Florida)"] == 1
+    assert without.info.made["mentions"] == {"why": "test"}
+
+
+def test_link_probability_is_counted_in_pages_with_links(corpus, store, tmp_path):
+    """Adams stands twice in the linked article and is linked once; the three in the opening tell nothing."""
+    table = new_table(corpus, store, tmp_path / "new", ["Test article"])
+    assert table.link_probability("Adams") == pytest.approx(1 / 2)
+    assert table.link_probability("Injury") == 1  # a link elsewhere is an occurrence that is a link
+
+
+def test_pages_are_found_by_redirects_too(corpus):
+    assert list(page_numbers(corpus, ["tested"]).values()) == ["Test article"]
+    assert choose_pages(corpus, ["Tested", "Unknown"]).left_out == ("Test article",)
+
+
+def test_titles_name_their_entities(corpus, store, tmp_path):
+    """John Adams was linked by nobody who counts, but his title is in the words of the corpus... as London's is."""
+    table = new_table(corpus, store, tmp_path / "new", ["Test article"])
+    assert counts(table, "NATO") == {"NATO": 1}  # by its title alone: no page that counts links it
+    assert title_surfaces("Paris, Texas (film)") == {"Paris Texas", "Paris"}
+    assert title_surfaces("Story paper") == {"Story paper", "story paper"}
+    assert title_surfaces("New York") == {"New York"}
+
+
+def test_vectors_are_shared_and_the_old_store_stays(corpus, store, tmp_path):
+    store.add("Zorblax", [1, 2, 3, 4])
+    table = new_table(corpus, store, tmp_path / "new", [])
+    assert table.fingerprint == store.fingerprint
+    assert (table.entity("England") == store.entity("England")).all()
+    assert table.candidates("Zorblax")[0].entity.added
+    assert (tmp_path / "new" / "entities.safetensors").stat().st_nlink == 2
+    assert counts(Vectors.open(store.path), "al Qaeda") == {"Al-Qaeda": 20}
+    with pytest.raises(EbertError, match="the store itself"):
+        retable(store, store.path, [], made={})
+
+
+KNOWBERT = (
+    "Adams\t100\t1,0.7,Tony_Adams_(footballer)\t2,0.2,John_Adams\t3,0.2,Nobody,_Somewhere\t\n"
+    "ADAMS\t10\t2,1.0,John_Adams\n"
+    "!!!\t5\t2,1.0,John_Adams\n"
+    "Paris\t5\t9,1.0,Paris\n"
+)
+
+
+def test_knowberts_table(store, tmp_path):
+    path = tmp_path / "table.txt"
+    path.write_text(KNOWBERT, "utf-8")
+    report = knowbert.TableReport()
+    made = retable(store, tmp_path / "new", knowbert.surfaces(path, store, report), made={})
+    assert counts(made, "Adams") == {"Tony Adams (footballer)": 70, "John Adams": 20}
+    assert made.occurrences("Adams") == 100  # as the store knew; a table does not tell
+    assert made.link_probability("ADAMS") == 1
+    assert (report.mentions, report.surfaces, report.candidates) == (3, 2, 3)
+    assert dict(report.dropped) == {
+        "candidates that the store does not have": 2, "mentions without words": 1, "surfaces without a candidate": 1,
+    }  # fmt: skip
+    assert report.examples == ["Nobody,_Somewhere", "Paris"]
+    [span] = TableGenerator(made, ALL)(Document("1", "Adams"))
+    assert [(c.title, round(c.prior, 4)) for c in span.choices] == [
+        ("Tony Adams (footballer)", 0.7778), ("John Adams", 0.2222),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["Adams\tmany\t1,0.5,A\n", "Adams\n", "Adams\t1\t1,x,A\n", "Adams\t1\t1\n", ""])
+def test_broken_tables(store, tmp_path, text):
+    path = tmp_path / "table.txt"
+    path.write_text(text, "utf-8")
+    with pytest.raises(EbertError, match=r"line 1|no mentions"):
+        list(knowbert.surfaces(path, store, knowbert.TableReport()))
+
+
+def given(tmp_path, store, *rows):
+    path = tmp_path / "candidates.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return GivenGenerator.read(path, store)
+
+
+def test_given_spans_and_surfaces(tmp_path, store):
+    generator = given(
+        tmp_path, store,
+        {"id": "1", "spans": [{"start": 10, "end": 15, "candidates": [["David_Platt_(footballer)", 3], ["None", 1]]}]},
+        {"surface": "World Cup", "candidates": [{"entity": "FIFA World Cup"}, {"entity": "Qualifier", "prior": 3}]},
+        {"id": "2", "surface": "World Cup", "candidates": ["1998 FIFA World Cup"]},
+    )  # fmt: skip
+    one = generator(Document("1", link_world.TEXT))
+    assert [(s.start, s.end, [(c.title, c.prior) for c in s.choices]) for s in one] == [
+        (10, 15, [("David Platt (footballer)", 1.0)]), (65, 74, [("Qualifier", 0.75), ("FIFA World Cup", 0.25)]),
+    ]  # fmt: skip
+    [two] = generator(Document("2", link_world.TEXT))
+    assert [c.title for c in two.choices] == ["1998 FIFA World Cup"]
+    assert dict(generator.dropped) == {"candidates that the store does not have": 1}
+    with pytest.raises(EbertError, match="not for this text"):
+        generator(Document("1", "short"))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"spans": []}, {"id": "1"}, {"surface": "a"}, {"id": "1", "spans": [{"start": 0}]},
+        {"surface": "a", "candidates": [3]},
+    ],
+)  # fmt: skip
+def test_broken_candidates(tmp_path, store, row):
+    with pytest.raises(EbertError, match="line 1"):
+        given(tmp_path, store, row)

@@ -1,0 +1,277 @@
+"""Training documents from Wikipedia's links, the names of gold, and the prior alone."""
+
+import json
+
+import corpora
+import link_world
+import numpy as np
+import pytest
+
+from ebert.errors import EbertError
+from ebert.linking.articles import Article, from_corpus, from_dumps
+from ebert.linking.document import Document
+from ebert.linking.generator import GeneratorOptions, TableGenerator
+from ebert.linking.judging import judge, read_scores
+from ebert.linking.preparing import HELD_OUT, INFO, TRAIN, Amounts, prepare
+from ebert.linking.prior import PriorLinker, PriorOptions, not_overlapping, tune
+from ebert.linking.readers import Label, Labelled, read
+from ebert.linking.resolve import Resolver, read_ids
+from ebert.linking.wikipedia import WikipediaOptions, documents, prose
+from ebert.text import Mention
+from ebert.wikipedia.wikitext import Anchor
+
+MANY = WikipediaOptions(min_links=1)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return link_world.write_store(tmp_path_factory.mktemp("stores") / "store")
+
+
+@pytest.fixture(scope="module")
+def generator(store):
+    return TableGenerator(store, GeneratorOptions(min_link_probability=0.0))
+
+
+def article(title, marked):
+    """Make an article of text with links written [[Title|words]]."""
+    text, anchors = "", []
+    for part in marked.split("[["):
+        inside, closed, after = part.partition("]]")
+        if closed:
+            entity, _, words = inside.partition("|")
+            anchors.append(Anchor(len(text), len(text) + len(words or entity), entity))
+            text += words or entity
+            part = after
+        text += part
+    return Article(title, text, tuple(anchors))
+
+
+def made(generator, store, title, marked, **options):
+    [document] = documents(
+        [article(title, marked)], generator, Resolver(store), WikipediaOptions(**{"min_links": 1, **options})
+    )
+    words = lambda spans: [document.text[start:end] for start, end in spans]  # noqa: E731
+    return document, [(document.text[m.start : m.end], m.entity) for m in document.gold], words(document.ignore)
+
+
+PAD = " while some other words that mean nothing at all are standing here and there too."
+
+
+def test_later_mentions_take_the_entity(generator, store):
+    text = "England won and then [[England national football team|England]] lost again before England drew" + PAD
+    document, gold, ignore = made(generator, store, "History", text)
+    assert gold == [("England", "England national football team")] * 2
+    assert ignore == ["England"]  # the one before the link: who knows what it means
+    assert [m.start for m in document.gold] == [21, 47]
+
+
+def test_unlinked_spans_that_usually_are_links_are_left_out(generator, store):
+    """London (0.25) is left out of the loss, Adams (0.1) just so; 'injured' (0.01) is taught as nothing."""
+    text = "[[Cairo]] was seen by Adams near London when somebody was injured badly" + PAD
+    _, gold, ignore = made(generator, store, "History", text)
+    assert gold == [("Cairo", "Cairo")]
+    assert ignore == ["Adams", "London"]
+
+
+def test_later_mentions_of_rare_links_are_left_out(generator, store):
+    text = "[[Injury|injured]] men of [[Cairo]] were injured again by others" + PAD
+    _, gold, ignore = made(generator, store, "History", text, later=0.02)
+    assert gold == [("injured", "Injury"), ("Cairo", "Cairo")]
+    assert ignore == ["injured"]
+
+
+def test_names_inside_longer_ones_are_not_later_mentions(generator, store):
+    text = "[[London]] has a school, the University of London, and also London itself" + PAD
+    _, gold, ignore = made(generator, store, "History", text)
+    assert gold == [("London", "London")] * 2
+    assert ignore == ["University of London"]
+
+
+def test_dates_are_left_out(generator, store):
+    """Early Wikipedia linked every date, which nobody wants a linker to do."""
+    _, gold, ignore = made(generator, store, "History", "[[Cairo]] on [[May 4]], [[1998]], and nothing more" + PAD)
+    assert gold == [("Cairo", "Cairo")]
+    assert ignore == ["May 4", "1998"]
+
+
+def test_the_articles_own_subject_is_left_out(generator, store):
+    text = "Platt and [[David Platt (footballer)|Platt]] and [[Cairo]] and Platt again" + PAD
+    _, gold, ignore = made(generator, store, "David Platt (footballer)", text)
+    assert gold == [("Cairo", "Cairo")]
+    assert ignore == ["Platt"] * 3
+
+
+def test_titles_become_those_of_the_store(generator, store):
+    _, gold, _ = made(generator, store, "History", "[[tony_Alexander_Adams|Adams]] and [[Unknown Person|him]]" + PAD)
+    assert gold == [("Adams", "Tony Adams (footballer)"), ("him", "Unknown Person")]
+
+
+def test_articles_with_too_few_links_are_passed_over(generator, store):
+    assert (
+        list(documents([article("A", "[[Cairo]] alone" + PAD)], generator, Resolver(store), WikipediaOptions())) == []
+    )
+
+
+def test_prose_only():
+    """Headings and rows of tables are no prose; links keep their places; a document ends with a paragraph."""
+    text = (
+        "short line\n"
+        "[[Rome]] : [[Oslo]] ; [[Cairo]] : [[Rome]] ; [[Rome]] : [[Oslo]] ; [[Cairo]] and so on it goes now\n"
+        "This is a paragraph about [[Cairo]] with enough words in it to be taken for real prose.\n"
+        "And this is one more of them, about [[Oslo]], which does not fit into the document any more."
+    )
+    found, anchors = prose(article("A", text), 20)
+    assert found.startswith("This is a paragraph")
+    assert found.endswith("real prose.")
+    assert [(found[a.start : a.end], a.title) for a in anchors] == [("Cairo", "Cairo")]
+
+
+def test_long_paragraphs_are_cut_behind_a_sentence():
+    text = (
+        "The first sentence of it has nine words here. "
+        + "The second about [[Cairo]] is very much longer than that. " * 3
+    )
+    found, anchors = prose(article("A", text.strip()), 12)
+    assert found == "The first sentence of it has nine words here."
+    assert anchors == ()
+    endless, _ = prose(article("A", "word " * 50), 12)
+    assert len(endless.split()) == 12
+
+
+def test_articles_of_a_corpus(world):
+    found = list(from_corpus(world, [0, 3]))
+    assert found[0].title == "Paris 0"
+    first = found[0].anchors[0]
+    assert found[0].text[first.start : first.end] == first.title == "France"
+    assert found[0].text.split("\n")[0] == "Paris 0 is the capital of France where cheese is eaten"
+    for one in found:
+        assert all(one.text[a.start : a.end] for a in one.anchors)
+
+
+DUMP = """<mediawiki><page><title>{}</title><ns>0</ns><revision><text>{}</text></revision></page>
+<page><title>Other</title><ns>0</ns><revision><text>[[Rome]]</text></revision></page></mediawiki>"""
+
+
+def test_articles_of_dumps_have_punctuation(tmp_path):
+    path = tmp_path / "dump.xml"
+    path.write_text(DUMP.format("Paris", "'''Paris''', in [[France|the country]]: a city."), "utf-8")
+    [found] = from_dumps([path], {"Paris"})
+    assert (found.title, found.text) == ("Paris", "Paris, in the country: a city.")
+    assert [(a.start, a.end, a.title) for a in found.anchors] == [(10, 21, "France")]
+
+
+def test_prepare(tmp_path):
+    """A folder of documents; test articles are neither in the training documents nor in those held out."""
+    rng = np.random.default_rng(0)
+    pages = []
+    for number in range(20):
+        filler = [f"w{n}" for n in rng.integers(0, 9, 30)]
+        links = [(["England"], "England"), "and", (["Adams"], "John Adams"), "and", (["London"], "London")]
+        pages.append((f"Page {number}", [[*filler, *links, (["Cairo"], "Cairo"), *filler, (["NATO"], "NATO"), "said"]]))
+    corpus = corpora.write_corpus(tmp_path / "corpus", pages)
+    store = link_world.write_store(tmp_path / "store")
+    out = tmp_path / "documents"
+    info = prepare(corpus, store, out, amounts=Amounts(8, 2), leave_out=["Page 3", "page_5", "Nothing"])
+    assert info["left_out"] == ["Page 3", "Page 5"]
+    train, held = read(out / TRAIN).documents, read(out / HELD_OUT).documents
+    assert (len(train), len(held)) == (8, 2)
+    assert all(d.title == d.id for d in held)
+    names = {d.id for d in train} | {d.id for d in held}
+    assert len(names) == 10
+    assert not names & {"Page 3", "Page 5"}
+    assert all(len(d.labels) >= 4 for d in train)
+    assert json.loads((out / INFO).read_text())["amounts"]["documents"] == 8
+    with pytest.raises(EbertError, match="exists"):
+        prepare(corpus, store, out)
+
+
+# Names of gold
+
+
+def test_resolving(store):
+    resolver = Resolver(store, {312: "Cairo"})
+    assert resolver.title(("Q21", "anything")) == "England"  # an id that the store knows
+    assert resolver.title(("Q312", "London")) == "Cairo"  # an id of the list goes before a name, which may mislead
+    assert resolver.title(("Q999", "tony_Alexander_Adams")) == "Tony Adams (footballer)"  # by name, a redirect
+    assert resolver.title(("https://en.wikipedia.org/wiki/John_Adams",)) == "John Adams"
+    assert resolver.title(("Q999", "Nobody")) is None
+    assert resolver.same("nobody_at all") == resolver.same("Nobody at all") == "Nobody at all"
+
+
+def test_unresolved_gold_is_missed_and_counted(store):
+    labelled = Labelled("1", "Adams met Nemo", (Label(0, 5, ("John_Adams",)), Label(10, 14, ("Q999", "Nemo"))))
+    resolver = Resolver(store)
+    found = resolver.documents([labelled])
+    assert (found.gold, found.missing, found.unresolved) == (2, 1, {"Nemo": 1})
+    assert found.documents[0].gold == (Mention(0, 5, "John Adams"), Mention(10, 14, "Nemo"))
+
+
+def test_lists_of_ids(tmp_path):
+    path = tmp_path / "ids.tsv"
+    path.write_text("London\tQ84\nQ21\tEngland\n", "utf-8")
+    assert read_ids(path) == {84: "London", 21: "England"}
+    path.write_text(json.dumps({"/m/1": {"wikidata_id": "Q84", "wikipedia": "https://en.wikipedia.org/wiki/Lon_don"}}))
+    assert read_ids(path) == {84: "Lon don"}
+    path.write_text("London\n", "utf-8")
+    with pytest.raises(EbertError, match="line 1"):
+        read_ids(path)
+
+
+# The prior alone
+
+
+def test_prior_links_the_likeliest(store, generator):
+    """World Cup has link probability 0.5, England 0.3, Platt 0.2, Adams 0.1 and 'opening' 0.001."""
+    document = Document("1", link_world.TEXT)
+    [linked] = PriorLinker(generator, PriorOptions(0.15)).link([document])
+    assert [(m.text, m.entity) for m in linked.mentions] == [
+        ("Platt", "David Platt (footballer)"), ("England", "England"), ("World Cup", "FIFA World Cup"),
+    ]  # fmt: skip
+    platt = linked.mentions[0]
+    assert (platt.probability, platt.null) == (pytest.approx(0.2 * 0.75), pytest.approx(0.8))
+    [linked] = PriorLinker(generator, PriorOptions(0.1)).link([document])
+    assert linked.mentions[-1].text == "World Cup qualifier"  # the longest of those that overlap
+    [linked] = PriorLinker(generator, PriorOptions(0.1, "probability")).link([document])
+    assert linked.mentions[-1].text == "World Cup"
+
+
+def test_overlaps(generator):
+    spans = generator(Document("1", "the University of London"))
+    assert [(s.start, s.end) for s in not_overlapping(spans, "longest")] == [(4, 24)]
+
+
+def test_tuning_finds_the_best_threshold(generator):
+    """Only England (0.3) and World Cup (0.5) are gold: thresholds above 0.2, where Platt is out, are right."""
+    gold = (Mention(47, 54, "England"), Mention(65, 74, "FIFA World Cup"))
+    found = tune(generator, [Document("1", link_world.TEXT, gold)])
+    assert found.f1 == 100
+    assert 0.2 < found.options.threshold <= 0.3
+    assert len(found.tried) == 40
+
+
+def test_judging_with_and_without_given_mentions(store, generator):
+    gold = (
+        Mention(0, 5, "Tony Alexander Adams"), Mention(10, 15, "Platt (Florida)"), Mention(47, 56, "England"),
+        Mention(57, 64, "Nobody"),
+    )  # fmt: skip
+    document = Document("1", link_world.TEXT, gold)
+    linker = PriorLinker(generator, PriorOptions(0.1))
+    found = judge(linker, [document], Resolver(store))
+    # Adams (a redirect to him) is right, Platt is not, England's span is another, World Cup qualifier is not gold.
+    assert (found.counts.gold, found.counts.predicted, found.counts.correct) == (4, 4, 1)
+    assert found.candidate_recall == 2 / 4
+    given = judge(linker, [document], Resolver(store), given_mentions=True)
+    assert (given.counts.predicted, given.counts.correct) == (4, 2)
+    assert given.candidate_recall == 3 / 4
+    assert given.known.gold == 3
+    value = given.value(per_document=True)
+    assert read_scores(value, "x").counts == given.counts
+    with pytest.raises(EbertError, match="per document"):
+        read_scores({}, "x")
+
+
+def test_documents_without_anything(store, generator):
+    found = judge(PriorLinker(generator), [Document("1", ""), Document("2", "none")], Resolver(store))
+    assert found.counts.f1 == 1
+    assert found.candidate_recall is None

@@ -83,7 +83,7 @@ class _Worker(Generic[Task, Result]):
 
     def begin(self, task: Task) -> None:
         self.task = task
-        with suppress(BrokenPipeError):  # `finish` will see it
+        with suppress(OSError):  # `finish` will see it
             self.pipe.send(task)
 
     def finish(self) -> tuple[Task, Any]:
@@ -91,7 +91,7 @@ class _Worker(Generic[Task, Result]):
         assert task is not None
         try:
             return task, self.pipe.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):
             self._process.join()
             code = self._process.exitcode
             why = "killed, as when memory runs out" if code == -signal.SIGKILL else f"exit code {code}"
@@ -112,7 +112,7 @@ def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
     while True:
         try:
             task = pipe.recv()
-        except EOFError:
+        except (EOFError, OSError):  # the parent has gone; a pipe with unread data is not closed but reset
             os._exit(0)
         try:
             result = work(task)
@@ -120,7 +120,7 @@ def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
             result = error
         try:
             pipe.send(result)
-        except BrokenPipeError:
+        except OSError:
             os._exit(0)
 
 

@@ -31,7 +31,7 @@ class LinkerOptions:
     chunk: int = 512
     """Wordpieces that the encoder sees at once; longer documents are split."""
     block: Block = "markers"
-    """What packed appends for a span: `markers` are ``[E-MASK] / *``, `copy` has the wordpieces of the span in between."""
+    """What packed appends for a span: `markers` are ``[E-MASK] / *``, `copy` has its wordpieces in between."""
     rounds: int = 3
     """Iterations of refinement (J of the paper); 1 is none."""
 

@@ -162,6 +162,22 @@ def test_eq_2_by_hand(monkeypatch):
     assert result["loss"].item() == pytest.approx(0.799500, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("known", "prior"), [(0.2, math.log(4)), (0.5, 0.0), (None, 0.0), (1.0, math.log(0.01 / 0.99))]
+)
+def test_the_null_entity_has_the_odds_that_a_span_is_no_link(known, prior):
+    def spans(document):
+        return [Span(0, 5, (Choice("John Adams", 0.3), Choice("Tony Adams (footballer)", 0.7)), known)]
+
+    with_prior, without = (tiny.linker(generator=spans, link_prior=given) for given in (True, False))
+    scores = []
+    for linker in (with_prior, without):
+        states = [State(chunk) for chunk in linker.chunks([Document("1", TEXT)])]
+        scores.append(linker.judge(states)[0][0].scores)
+    assert scores[1][0] == 0.0  # before training
+    assert scores[0] == pytest.approx((prior, *scores[1][1:]), abs=1e-5)
+
+
 def test_scores_are_those_of_the_masked_lm_itself():
     linker = tiny.linker(strategy="paper")
     here, found = state(linker)

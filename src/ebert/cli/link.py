@@ -59,6 +59,10 @@ def _training_options(command: Any) -> Any:
                      help="E-BERT-MLM, or one of the paper's baselines."),
         click.option("--mask", type=click.Choice(("candidates", "standard")),
                      help="What stands for the entity: the mean of its candidates, or [MASK]."),
+        click.option("--link-prior/--no-link-prior", default=True, show_default=True,
+                     help="Weigh how rarely a span's words are a link. The paper does without."),
+        click.option("--block", type=click.Choice(("markers", "copy")), default="markers", show_default=True,
+                     help="What packed has for a span: markers alone, or its wordpieces too."),
         click.option("--chunk", type=click.IntRange(16), default=512, show_default=True,
                      help="Wordpieces that the encoder sees at once."),
         click.option("--epochs", type=click.IntRange(1), default=10, show_default=True, help="Passes over DATA."),
@@ -67,6 +71,8 @@ def _training_options(command: Any) -> Any:
         click.option("--seed", type=int, default=0, show_default=True, help="Of everything that is random."),
         click.option("--evaluations", type=click.IntRange(1), default=1, show_default=True,
                      help="How often in an epoch the dev set is linked."),
+        click.option("--tune/--no-tune", default=True, show_default=True,
+                     help="Choose on the dev set how ready it is to link. The paper does without."),
         click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ..."),
         json_option,
     )):  # fmt: skip
@@ -204,7 +210,8 @@ def _load(model: str, vectors: str | None, device: str | None) -> "EBert":
 
 def _prepare(
     loaded: "EBert", *, data: str, dev: str | None, layout: str | None, given: str | None, strategy: str, variant: str,
-    mask: str | None, chunk: int, candidates: int, min_link_probability: float, ignore_case: bool, **_: Any,
+    mask: str | None, chunk: int, block: str, link_prior: bool, candidates: int, min_link_probability: float,
+    ignore_case: bool, **_: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Read what to train on: the documents, the dev documents, how to find spans and how to read."""
     from ebert import files
@@ -227,7 +234,10 @@ def _prepare(
         _say(f"{len(held):,} of the documents are held out to choose the best epoch on (--dev gives others)")
     sources = {path.name: files.sha256(path), **({Path(dev).name: files.sha256(Path(dev))} if dev else {})}
     spans = GeneratorOptions(candidates, min_link_probability, ignore_case=ignore_case)
-    options: dict[str, Any] = {"strategy": strategy, "variant": variant, "mask": mask, "chunk": chunk}
+    options: dict[str, Any] = {
+        "strategy": strategy, "variant": variant, "mask": mask, "chunk": chunk, "block": block,
+        "link_prior": link_prior,
+    }  # fmt: skip
     return {
         "documents": documents, "dev": held, "data": sources, "linker_options": LinkerOptions(**options),
         "generator": generator_of(given, loaded.vectors) if given else spans,
@@ -237,7 +247,7 @@ def _prepare(
 def _options(rest: dict[str, Any], **more: Any) -> Any:
     from ebert.linking.options import TrainingOptions
 
-    return TrainingOptions(**{name: rest[name] for name in ("epochs", "nulls", "seed", "evaluations")}, **more)
+    return TrainingOptions(**{name: rest[name] for name in ("epochs", "nulls", "seed", "evaluations", "tune")}, **more)
 
 
 def _say(line: str) -> None:

@@ -15,16 +15,25 @@ from ebert.linking.packed import additive, sight
 from ebert.model.encoder import Encoder
 
 LEAST_PRIOR = 1e-9  # of a candidate whose prior is zero, so that it can be chosen at all
+LEAST_DOUBT = 0.01  # that a span is a link, however often its words were one: counts are small
 
 
 class Batcher:
     """Makes the tensors of a batch."""
 
     def __init__(
-        self, encoder: Encoder, cutter: Cutter, entities: Entities, model: LinkingModel, *, mask: Mask
+        self,
+        encoder: Encoder,
+        cutter: Cutter,
+        entities: Entities,
+        model: LinkingModel,
+        *,
+        mask: Mask,
+        link_prior: bool,
     ) -> None:
         """Work for a model; the encoder says how positions are numbered."""
         self._cutter, self._entities, self._model, self._mask = cutter, entities, model, mask
+        self._link_prior = link_prior
         self._first = encoder.first_position if encoder.takes_positions else None
         self._filler = encoder.tokenizer.pad_token_id or 0
 
@@ -43,6 +52,7 @@ class Batcher:
         columns = torch.tensor([place for laid in batch for place in laid.masks])
         device = vectors.device
         tensors = {"rows": rows, "columns": columns, "choices": choices, "log_priors": log_priors}
+        tensors["null_priors"] = torch.tensor([_null_prior(span) if self._link_prior else 0.0 for span in spans])
         if self._mask == "candidates":
             counts = log_priors.isfinite().to(vectors.device)[..., None]  # (spans, choices, 1)
             options = vectors[choices.to(device)] * counts  # (spans, choices, width)
@@ -87,3 +97,12 @@ def _choices(spans: Sequence[Placed], numbers: dict[str, int]) -> tuple[Tensor, 
             choices[row, column] = numbers[choice.title]
             log_priors[row, column] = math.log(max(choice.prior, LEAST_PRIOR))
     return choices, log_priors
+
+
+def _null_prior(placed: Placed) -> float:
+    """Give the logarithm of the odds that a span is no link."""
+    known = placed.span.link_probability
+    if known is None:
+        return 0.0
+    probability = min(max(known, LEAST_PRIOR), 1 - LEAST_DOUBT)
+    return math.log(1 - probability) - math.log(probability)

@@ -39,7 +39,12 @@ class Span:
     start: int
     end: int
     choices: tuple[Choice, ...]
-    link_probability: float = 1.0  # how often its words are a link where they stand in a text
+    link_probability: float | None = None  # how often its words are a link where they stand in a text, if that is known
+
+    @property
+    def sure(self) -> float:
+        """The link probability, 1 where it is not known."""
+        return 1.0 if self.link_probability is None else self.link_probability
 
 
 class Generator(Protocol):

@@ -51,6 +51,7 @@ def save(linker: Linker, folder: Path) -> None:
                 "options": asdict(linker.options),
                 "generator": None if table is None else asdict(table.options),
                 "threshold": linker.threshold,
+                "null_shift": linker.null_shift,
             },
         )
 
@@ -81,7 +82,7 @@ def load(
         if generator is None and info["generator"] is not None:
             generator = GeneratorOptions(**info["generator"])
         store = _store(folder, info["vectors"]["name"], info["vectors"]["fingerprint"], vectors)
-        name, threshold = str(info["encoder"]), float(info["threshold"])
+        name, threshold, shift = str(info["encoder"]), float(info["threshold"]), float(info.get("null_shift", 0.0))
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, EbertError):
             raise
@@ -95,7 +96,7 @@ def load(
     encoder = Encoder(masked_lm, load_tokenizer(folder), name)
     alignment = Alignment.load(folder / ALIGNMENT)
     linker = Linker(module, encoder, store, alignment, options=options, generator=generator)
-    linker.threshold = threshold
+    linker.threshold, linker.null_shift = threshold, shift
     return linker
 
 

@@ -62,12 +62,15 @@ class Linker:
             generator = TableGenerator(vectors, generator)
         self.generator: Generator = generator
         self.threshold = 0.0
+        self.null_shift = 0.0  # added to the null entity's score; see `ebert.linking.tuning`
         self.dropped: Counter[str] = Counter()
         self._encoder = encoder
         self._entities = Entities(vectors, alignment)
         self._cutter = Cutter(encoder.tokenizer, most=min(options.chunk, encoder.longest))
         assert options.mask is not None  # the options choose one
-        self.batcher = Batcher(encoder, self._cutter, self._entities, module, mask=options.mask)
+        self.batcher = Batcher(
+            encoder, self._cutter, self._entities, module, mask=options.mask, link_prior=options.link_prior
+        )
 
     @classmethod
     def fresh(
@@ -212,20 +215,24 @@ class Linker:
             return lay_paper(self._cutter, state.chunk, state.open, state.titles)
         return lay_packed(self._cutter, state.chunk, state.open, state.titles, block=self.options.block)
 
-    def judge(self, states: Sequence[State], budget: int | None = None) -> list[list[Judged]]:
-        """Score all open spans of chunks."""
+    def judge(
+        self, states: Sequence[State], budget: int | None = None, *, shift: float | None = None
+    ) -> list[list[Judged]]:
+        """Score all open spans of chunks; `shift` is added to the null entity's score, the linker's own by default."""
+        shift = self.null_shift if shift is None else shift
         laid = [(number, one) for number, state in enumerate(states) for one in self.lay(state)]
         judged: list[list[tuple[int, Judged]]] = [[] for _ in states]
         for group in plan([len(one) for _, one in laid], budget or budget_on(self.module.device.type)):
-            verdicts = iter(self._scored([laid[index][1] for index in group]))
+            verdicts = iter(self._scored([laid[index][1] for index in group], shift))
             for index in group:
                 number, one = laid[index]
                 judged[number] += [(index, next(verdicts)) for _ in one.spans]
         return [[verdict for _, verdict in sorted(found, key=lambda pair: pair[0])] for found in judged]
 
-    def _scored(self, batch: Sequence[Laid]) -> list[Judged]:
+    def _scored(self, batch: Sequence[Laid], shift: float) -> list[Judged]:
         with evaluating(self.module):
             scores = self.module(**self.batcher(batch))["scores"]  # (spans, 1 + choices)
+            scores[:, 0] += shift
             probabilities = scores.softmax(-1)
         rows = zip(scores.tolist(), probabilities.tolist(), strict=True)
         judged = []

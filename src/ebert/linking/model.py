@@ -1,7 +1,9 @@
 """E-BERT-MLM (Section 5.2): a masked LM whose answers are the candidates of a span, or none of them (Eq. 2).
 
 The score of a candidate is ``e_a · MLM(h) + log p(a)``, with its carried vector, what the MLM head makes of the hidden
-state of [E-MASK], and its prior. That of the null entity is ``e_ε · MLM(h) + b_ε``, both learned from zero.
+state of [E-MASK], and its prior. That of the null entity is ``e_ε · MLM(h) + b_ε``, both learned from zero. Where it is
+known how often a span's words are a link, the null entity has a prior too: the logarithm of the odds that they are none
+is added to its score, as if every p(a) were multiplied by the link probability and p(ε) were the rest.
 """
 
 import copy
@@ -67,11 +69,14 @@ class LinkingModel(nn.Module):
         log_priors: Tensor,  # (spans, choices); minus infinity where there is no choice
         labels: Tensor | None = None,  # (spans,): NULL, or 1 + the number of a choice
         weights: Tensor | None = None,  # (spans,)
+        null_priors: Tensor | None = None,  # (spans,): the logarithm of the odds that it is no link, zero if not known
         **inputs: Tensor,  # inputs_embeds, attention_mask, position_ids
     ) -> dict[str, Tensor]:
         """Give the scores (spans, 1 + choices), the null entity's first, and the weighted sum of the losses."""
         answers = self.answers(inputs, rows, columns).float()  # (spans, width)
         null = answers @ self.null + self.null_bias  # (spans,)
+        if null_priors is not None:
+            null = null + null_priors
         candidates = torch.einsum("sw,scw->sc", answers, entities[choices].float()) + log_priors
         scores = torch.cat([null[:, None], candidates], dim=1)
         if labels is None:

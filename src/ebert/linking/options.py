@@ -32,6 +32,9 @@ class LinkerOptions:
     """Wordpieces that the encoder sees at once; longer documents are split."""
     block: Block = "markers"
     """What packed appends for a span: `markers` are ``[E-MASK] / *``, `copy` has its wordpieces in between."""
+    link_prior: bool = True
+    """Whether the null entity has a prior too, where the generator knows one: how rarely a span's words are a link. The
+    paper's way, whose generator knows none, is without."""
     rounds: int = 3
     """Iterations of refinement (J of the paper); 1 is none."""
 
@@ -75,6 +78,8 @@ class TrainingOptions:
     """How often in an epoch the dev set is linked; the best linker is kept."""
     tokens: int | None = None
     """Wordpieces that are computed at a time, which is a matter of memory only; what suits the device if not given."""
+    tune: bool = True
+    """Whether the dev set also decides how ready the linker is to link, by a shift of the null entity's score."""
     precision: Precision = "fp32"
     """What is computed in; the mixed ones are for GPUs."""
 

@@ -60,16 +60,16 @@ class PriorLinker:
             yield Linked(document, tuple(_mention(document, span) for span in given if span.choices))
 
     def _kept(self, spans: list[Span]) -> list[Span]:
-        likely = [span for span in spans if span.choices and span.link_probability >= self.options.threshold]
+        likely = [span for span in spans if span.choices and span.sure >= self.options.threshold]
         return not_overlapping(likely, self.options.rule)
 
 
 def not_overlapping(spans: list[Span], rule: Rule) -> list[Span]:
     """Choose among overlapping spans; give the chosen ones in the order of the text."""
     if rule == "longest":
-        order = sorted(spans, key=lambda span: (span.start - span.end, -span.link_probability, span.start))
+        order = sorted(spans, key=lambda span: (span.start - span.end, -span.sure, span.start))
     else:
-        order = sorted(spans, key=lambda span: (-span.link_probability, span.start - span.end, span.start))
+        order = sorted(spans, key=lambda span: (-span.sure, span.start - span.end, span.start))
     taken: set[int] = set()
     kept = []
     for span in order:
@@ -95,7 +95,7 @@ def tune(generator: Generator, documents: Sequence[Document], *, same: Same = st
         for threshold in THRESHOLDS:
             counts = Counts()
             for document, spans in found:
-                likely = [span for span in spans if span.choices and span.link_probability >= threshold]
+                likely = [span for span in spans if span.choices and span.sure >= threshold]
                 links = [Mention(span.start, span.end, span.choices[0].title) for span in not_overlapping(likely, rule)]
                 counts += score(document, links, same=same).counts
             tried.append((PriorOptions(threshold, rule), 100 * counts.f1))
@@ -104,7 +104,7 @@ def tune(generator: Generator, documents: Sequence[Document], *, same: Same = st
 
 
 def _mention(document: Document, span: Span) -> LinkedMention:
-    sure = span.link_probability
+    sure = span.sure
     scored = tuple(Scored(choice.title, choice.prior, 0.0, sure * choice.prior) for choice in span.choices)
     best = scored[0]
     text = document.text[span.start : span.end]

@@ -17,7 +17,7 @@ from ebert import __version__, files
 from ebert.bert.loading import quiet
 from ebert.errors import EbertError
 from ebert.linking.document import Document, Generator
-from ebert.linking.evaluating import Evaluation, percent, score
+from ebert.linking.evaluating import percent
 from ebert.linking.examples import GOLD, TrainingSet, examples
 from ebert.linking.folder import MODEL
 from ebert.linking.generator import GeneratorOptions, TableGenerator
@@ -25,9 +25,9 @@ from ebert.linking.linker import Linker
 from ebert.linking.options import LinkerOptions, TrainingOptions
 from ebert.linking.resolve import Resolver
 from ebert.linking.training import Say, fine_tune
+from ebert.linking.tuning import tune
 from ebert.model import EBert
 from ebert.model.encoder import fingerprint
-from ebert.text import Mention
 
 RUN, METRICS, CHECKPOINTS, PLOT = "run.json", "metrics.json", "checkpoints", "convergence.svg"
 FORMAT = 1
@@ -89,8 +89,8 @@ def train(
     with quiet():
         curve = fine_tune(
             linker, TrainingSet(linker, labelled, nulls=options.nulls, seed=options.seed), dev, options,
-            score=lambda trained: _score(trained, dev), checkpoints=out / CHECKPOINTS, best=out / MODEL, say=say,
-            device=device,
+            score=lambda trained: _score(trained, dev, shift=options.tune), checkpoints=out / CHECKPOINTS,
+            best=out / MODEL, say=say, device=device,
         )  # fmt: skip
     best = max(curve, key=lambda point: (point["dev"]["f1"], -point["step"]))
     metrics = {"best epoch": best["epoch"], "dev": best["dev"], "dev documents": len(dev), "epochs": curve}
@@ -105,14 +105,11 @@ def train(
     return metrics
 
 
-def _score(linker: Linker, documents: Sequence[Document]) -> dict[str, float]:
+def _score(linker: Linker, documents: Sequence[Document], *, shift: bool) -> dict[str, float]:
     """Link the dev set without refinement, which costs a third and ranks epochs as well."""
-    same = Resolver(linker.vectors).same
-    judged = (
-        score(linked.document, [Mention(m.start, m.end, m.entity) for m in linked.mentions], same=same)
-        for linked in linker.link(documents, rounds=1)
-    )
-    return percent(Evaluation(tuple(judged)).counts)
+    tuned = tune(linker, documents, same=Resolver(linker.vectors).same, shift=shift)
+    linker.null_shift = tuned.shift
+    return {**percent(tuned.counts), "shift": tuned.shift}
 
 
 def describe(model: EBert) -> dict[str, Any]:

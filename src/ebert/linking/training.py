@@ -33,7 +33,7 @@ TOKENS = {"cpu": 2048}  # computed at a time, activations and all
 MORE_TOKENS = 16384
 
 Say = Callable[[str], None]
-Score = Callable[[Linker], dict[str, float]]  # precision, recall and f1 on the dev set, in percent
+Score = Callable[[Linker], dict[str, float]]  # of the dev set, in percent, and the shift they were reached with
 
 
 def fine_tune(
@@ -203,7 +203,7 @@ class _Keeper(TrainerCallback):
             if "loss" in entry:
                 losses.append(entry["loss"])
             if "eval_f1" in entry:
-                names = ("precision", "recall", "f1")
+                names = ("precision", "recall", "f1", "shift")
                 points.append(
                     {
                         "epoch": round(self._epochs * entry["step"] / state.max_steps, 4),

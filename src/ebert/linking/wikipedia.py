@@ -133,11 +133,11 @@ def _labelled(document: Document, generator: TableGenerator, options: WikipediaO
         if any(start < span.end and span.start < end for start, end in taken):
             continue  # in a link, around one, or in a longer span that was dealt with
         where, entity = first.get(surface, (len(document.text), ""))
-        if set(surface.split()) <= own or (entity and (span.start < where or span.link_probability < options.later)):
+        if set(surface.split()) <= own or (entity and (span.start < where or span.sure < options.later)):
             ignore.append((span.start, span.end))
         elif entity:
             gold.append(Mention(span.start, span.end, entity))
-        elif span.link_probability >= options.usual:
+        elif span.sure >= options.usual:
             ignore.append((span.start, span.end))
         else:
             continue

@@ -24,6 +24,7 @@ import transformers
 
 from ebert import EBert, get_bert, get_starter
 from ebert.bert.loading import quiet
+from ebert.finetuning.trainer import Keeper
 from ebert.relations import training
 from ebert.relations.classifier import RelationClassifier
 from ebert.relations.data import Sample, Span, fixed_subset, labels_of
@@ -50,7 +51,7 @@ def made_up(count: int) -> list[Sample]:
     return samples
 
 
-class Watch(training._Keeper):
+class Watch(Keeper):
     """Notes the time of every step."""
 
     times: ClassVar[Times] = []
@@ -71,7 +72,7 @@ def ours(model: EBert, samples: list[Sample], mode: str, options: TrainingOption
     sampler = LengthSampler([len(one) for one in prepared], batch=options.batch, seed=options.seed)
     batches = [[len(prepared[index]) for index in batch] for batch in sampler.batches(0)]
     Watch.times = []
-    training._Keeper = Watch  # type: ignore[misc]
+    training.Keeper = Watch  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory() as folder, quiet():
         classifier.save_pretrained = lambda _: None  # type: ignore[method-assign,assignment]
         training.fine_tune(

@@ -31,7 +31,7 @@ from ebert.linking.preparing import HELD_OUT
 from ebert.linking.prior import PriorLinker, tune
 from ebert.linking.readers import read
 from ebert.linking.resolve import Resolver, read_ids
-from ebert.linking.run import draw
+from ebert.report.trainings import draw_convergence
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "shared" / "data"
@@ -232,7 +232,8 @@ def main() -> None:
     with files.replacing(options.out.with_suffix(".md"), "w") as file:
         file.write(table(result))
     if curves:
-        draw(curves, options.out.with_name(options.out.name + "-convergence.svg"))
+        plot = options.out.with_name(options.out.name + "-convergence.svg")
+        draw_convergence(curves, plot, score="strong-match micro F1")
     print(table(result))
 
 

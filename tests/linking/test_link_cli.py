@@ -139,6 +139,7 @@ def test_train_evaluate_and_run(ebert, model, data, tmp_path, strategy):
                  "--chunk", 64, "--out", linker, "--json")  # fmt: skip
     assert done.code == 0, done.err
     assert done.json["best epoch"] == 1
+    assert "<svg" in (linker / "convergence.svg").read_text("utf-8")
     for more in ([], ["--given-mentions"], ["--prior-only"]):
         value = ebert("link", "evaluate", linker, data, "--json", *more).json
         assert value["gold"] == 3

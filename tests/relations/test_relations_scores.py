@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ebert import EbertError
+from ebert.finetuning.search import expected_maximum
 from ebert.relations.comparing import difference, macro_f1
 from ebert.relations.scores import confusion, scores
-from ebert.relations.search import expected_maximum
 
 
 def test_macro_scores():

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from ebert import EBert, EbertError, Passage, RelationClassifier, Vectors
+from ebert.finetuning.trainer import last_checkpoint
 from ebert.relations.inputs import Inputs
 from ebert.relations.options import TrainingOptions
 from ebert.relations.resolving import ResolvingOptions
 from ebert.relations.run import train
-from ebert.relations.training import last_checkpoint
 
 OPTIONS = TrainingOptions(epochs=3, learning_rate=3e-3, batch=8, checkpoint_steps=4)
 

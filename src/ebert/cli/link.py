@@ -97,6 +97,7 @@ def train(
       ebert link train documents --model enwiki-ebert --strategy packed --out linker
     """
     from ebert.linking.run import train as run
+    from ebert.report.trainings import draw_convergence
 
     loaded = _load(model, vectors, device)
     prepared = _prepare(loaded, **rest)
@@ -105,6 +106,10 @@ def train(
         prepared.pop("documents"), prepared.pop("dev"), loaded, out, options=options, device=device,
         command=" ".join(sys.argv[1:]), say=_say, **prepared,
     )  # fmt: skip
+    try:
+        draw_convergence({rest["variant"]: metrics["epochs"]}, out / "convergence.svg", score="strong-match micro F1")
+    except EbertError as error:  # no matplotlib: the linker is there all the same
+        _say(f"no plot of the convergence: {error}")
     _show(metrics, as_json)
 
 
@@ -122,8 +127,10 @@ def search(
     Example:
       ebert link search documents --model enwiki-ebert --learning-rates 2e-5,5e-5 --batches 64,128 --out search
     """
-    from ebert.linking import search as searching
+    from ebert.finetuning.search import CURVE
     from ebert.linking.options import BATCHES, RATES
+    from ebert.linking.search import search as run
+    from ebert.report.trainings import draw_expected_maximum
 
     try:
         rates = [float(rate) for rate in learning_rates.split(",")] if learning_rates else RATES
@@ -131,11 +138,11 @@ def search(
     except ValueError as error:
         raise click.UsageError(f"not numbers with commas between them: {error}") from None
     prepared = _prepare(_load(model, vectors, device), **rest)
-    result = searching.search(
+    result = run(
         prepared.pop("documents"), prepared.pop("dev"), lambda: _load(model, vectors, device), out, rates=rates,
         batches=sizes, options=_options(rest), device=device, command=" ".join(sys.argv[1:]), say=_say, **prepared,
     )  # fmt: skip
-    searching.draw({rest["variant"]: result}, out / searching.CURVE)
+    draw_expected_maximum({rest["variant"]: result}, out / CURVE, score="micro F1")
     _show(result, as_json)
 
 

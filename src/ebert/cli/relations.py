@@ -201,15 +201,17 @@ def search(
       ebert relations search fewrel --model enwiki-ebert --mode concat --out searches/concat
     """
     _need_accelerate()
-    from ebert.relations import search as searching
+    from ebert.finetuning.search import CURVE
     from ebert.relations.options import TrainingOptions
+    from ebert.relations.search import search as run
+    from ebert.report.trainings import draw_expected_maximum
 
-    result = searching.search(
+    result = run(
         data, lambda: _load(model, mode, vectors), out, mode=mode, options=TrainingOptions(**options),
         rates=learning_rate, epochs=epochs, **_resolving(ids, ids_only, threshold), device=device, keep_all=keep_all,
         command=_command(), say=_say,
     )  # fmt: skip
-    searching.draw([result], out / searching.CURVE)
+    draw_expected_maximum({mode: result}, out / CURVE, score="macro F1")
     if as_json:
         print_json(result)
         return
@@ -221,7 +223,7 @@ def search(
         for one in result["configurations"]
     ]  # fmt: skip
     print_table(rows)
-    click.echo(f"the curve of the expected maximum is in {out / searching.CURVE}")
+    click.echo(f"the curve of the expected maximum is in {out / CURVE}")
 
 
 @group.command("report")
@@ -237,7 +239,7 @@ def report(runs: tuple[Path, ...], out: Path, resamples: int, overwrite: bool, a
     Example:
       ebert relations report runs/bert runs/concat runs/replace --out report
     """
-    from ebert.relations.reporting import make_report
+    from ebert.report.classification import make_report
 
     summary = make_report(runs, out, resamples=resamples, overwrite=overwrite)
     if as_json:

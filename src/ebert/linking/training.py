@@ -1,14 +1,7 @@
-"""Fine-tuning a linker with the Trainer of transformers: resume, logging, mixed precision and devices are its.
-
-What is added: steps of many spans that are computed a few at a time, an order that depends on seed and epoch only, the
-dev set's strong-match micro F1 after every epoch, and the best linker on disk at any time.
-"""
+"""Fine-tuning a linker: steps of many spans that are computed a few at a time, and the dev set's strong-match F1."""
 
 import math
-import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +10,17 @@ import torch
 import transformers
 from torch import Tensor, nn
 from torch.utils.data import Sampler
-from transformers import TrainerCallback, TrainerState, TrainingArguments
-from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
+from ebert.finetuning.trainer import LOG_STEPS, Keeper, Say, arguments, run
 from ebert.linking.document import Document
 from ebert.linking.examples import Item, TrainingSet
 from ebert.linking.linker import Linker
 from ebert.linking.options import TrainingOptions
 from ebert.model.batching import budget_on, plan
-from ebert.progress import progress
 
-STATE = "trainer_state.json"  # what the Trainer writes last into a checkpoint
-LOG_STEPS = 25
 TOKENS = {"cpu": 2048}  # computed at a time, activations and all
 MORE_TOKENS = 16384
 
-Say = Callable[[str], None]
 Score = Callable[[Linker], dict[str, float]]  # of the dev set, in percent, and the shift they were reached with
 
 
@@ -60,34 +48,32 @@ def fine_tune(
         f"{train.spans:,} spans an epoch in {steps:,} steps of {batch} {'chunks' if batch < options.batch else 'spans'}"
     )
     sampler = EpochSampler(len(train), seed=options.seed)
-    keeper = _Keeper(linker, train, sampler, best, say)
+
+    def begin(epoch: int) -> None:
+        train.epoch = sampler.epoch = epoch
+
+    keeper = Keeper(begin, lambda: linker.save_pretrained(best), say, scores=("precision", "recall", "f1", "shift"))
+    log = math.gcd(options.checkpoint_steps, LOG_STEPS)  # so that every checkpoint has all losses before it
+    evaluate = math.ceil(steps / options.evaluations)
     trainer = _Trainer(
         model=linker.module,
-        args=_arguments(options, checkpoints, batch=batch, steps=steps, device=device),
+        args=arguments(
+            options,
+            checkpoints,
+            batch=batch,
+            steps=steps,
+            evaluate=evaluate,
+            log=min(log, evaluate),
+            device=device,
+            dataloader_pin_memory=False,
+        ),
         train_dataset=train,
         eval_dataset=list(dev),  # what is done with it is ours
         data_collator=_Collator(linker, options.tokens),
         callbacks=[keeper],
     )
     trainer.sampler, trainer.score, trainer.linker = sampler, score, linker
-    trainer.remove_callback(PrinterCallback)
-    trainer.remove_callback(ProgressCallback)
-    with keeper:
-        trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
-    return keeper.curve(trainer.state)
-
-
-def last_checkpoint(folder: Path) -> str | None:
-    """Give the newest complete checkpoint, and remove what a kill left half written."""
-    complete: list[tuple[int, Path]] = []
-    for path in folder.glob("checkpoint-*"):
-        try:
-            state = TrainerState.load_from_json(str(path / STATE))
-        except (OSError, ValueError, TypeError):
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            complete.append((state.global_step, path))
-    return str(max(complete)[1]) if complete else None
+    return run(trainer, keeper, checkpoints)
 
 
 class EpochSampler(Sampler[int]):
@@ -151,99 +137,3 @@ class _Trainer(transformers.Trainer):
         self.log(metrics)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics
-
-
-class _Keeper(TrainerCallback):
-    """Sets the epoch of the data, keeps the best linker and reports."""
-
-    def __init__(self, linker: Linker, train: TrainingSet, sampler: EpochSampler, best: Path, say: Say) -> None:
-        self._linker, self._train, self._sampler, self._best, self._say = linker, train, sampler, best, say
-        self._stack = ExitStack()
-        self._start = time.monotonic()
-
-    def __enter__(self) -> "_Keeper":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
-
-    def on_train_begin(self, args: TrainingArguments, state: TrainerState, *_: Any, **__: Any) -> None:
-        """Say where it begins."""
-        self._epochs = int(args.num_train_epochs)
-        if state.global_step:
-            self._say(f"going on after step {state.global_step:,} of {state.max_steps:,}")
-        left = state.max_steps - state.global_step
-        self._advance = self._stack.enter_context(progress("training", total=left, unit="steps"))
-
-    def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, *_: Any, **__: Any) -> None:  # noqa: ARG002
-        """Choose the order and the over-generated spans of the epoch, also when it is gone on with in its middle."""
-        self._train.epoch = self._sampler.epoch = state.global_step // (state.max_steps // self._epochs)
-
-    def on_step_end(self, *_: Any, **__: Any) -> None:
-        """Show progress."""
-        self._advance(1)
-
-    def on_evaluate(self, args: TrainingArguments, state: TrainerState, *_: Any, **kwargs: Any) -> None:  # noqa: ARG002
-        """Keep the linker if none before was as good."""
-        curve = self.curve(state)
-        f1 = curve[-1]["dev"]["f1"]
-        better = all(f1 > before["dev"]["f1"] for before in curve[:-1])
-        if better and state.is_world_process_zero:
-            self._linker.save_pretrained(self._best)
-        self._say(
-            f"epoch {curve[-1]['epoch']:g} of {self._epochs}: loss {curve[-1]['loss']:.3f}, dev F1 "
-            f"{f1:.2f}{' (the best so far)' if better else ''}, {time.monotonic() - self._start:,.0f} s"
-        )
-
-    def curve(self, state: TrainerState) -> list[dict[str, Any]]:
-        """Give, for each evaluation, the mean loss before it and the scores on the dev set."""
-        points: list[dict[str, Any]] = []
-        losses: list[float] = []
-        for entry in state.log_history:
-            if "loss" in entry:
-                losses.append(entry["loss"])
-            if "eval_f1" in entry:
-                names = ("precision", "recall", "f1", "shift")
-                points.append(
-                    {
-                        "epoch": round(self._epochs * entry["step"] / state.max_steps, 4),
-                        "step": entry["step"],
-                        "loss": float(np.mean(losses)) if losses else math.nan,
-                        "dev": {name: entry[f"eval_{name}"] for name in names},
-                    }
-                )
-                losses = []
-        return points
-
-
-def _arguments(
-    options: TrainingOptions, folder: Path, *, batch: int, steps: int, device: str | None
-) -> TrainingArguments:
-    """Say to the Trainer what we mean. When it does both, it evaluates first and saves then."""
-    log = math.gcd(options.checkpoint_steps, LOG_STEPS)  # so that every checkpoint has all losses before it
-    return TrainingArguments(
-        output_dir=str(folder),
-        num_train_epochs=options.epochs,
-        per_device_train_batch_size=batch,
-        learning_rate=options.learning_rate,
-        weight_decay=options.weight_decay,
-        lr_scheduler_type="linear",
-        warmup_steps=math.ceil(options.warmup * steps * options.epochs),
-        optim="adamw_torch_fused",
-        seed=options.seed,
-        eval_strategy="steps",
-        eval_steps=math.ceil(steps / options.evaluations),
-        save_strategy="steps",
-        save_steps=options.checkpoint_steps,
-        save_total_limit=1,
-        logging_strategy="steps",
-        logging_steps=min(log, math.ceil(steps / options.evaluations)),
-        bf16=options.precision == "bf16",
-        fp16=options.precision == "fp16",
-        remove_unused_columns=False,
-        label_names=["labels"],
-        report_to=[],
-        disable_tqdm=True,
-        use_cpu=device == "cpu",
-        dataloader_pin_memory=False,
-    )

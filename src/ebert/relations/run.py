@@ -1,7 +1,5 @@
 """A training run on disk: `run.json`, the best epoch's classifier, the learning curve, checkpoints meanwhile."""
 
-import platform
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -10,9 +8,9 @@ from typing import Any
 
 from ebert import __version__, files
 from ebert.bert.loading import quiet
-from ebert.errors import EbertError
+from ebert.finetuning.folder import CHECKPOINTS, RUN, begin, describe, finish, machine
+from ebert.finetuning.trainer import Say, best_of
 from ebert.model import EBert
-from ebert.model.encoder import fingerprint
 from ebert.relations.classifier import RelationClassifier
 from ebert.relations.data import Sample, check_labels, fixed_subset, labels_of, split_path
 from ebert.relations.folder import MODEL
@@ -20,9 +18,8 @@ from ebert.relations.inputs import Prepared
 from ebert.relations.options import TrainingOptions
 from ebert.relations.reading import read
 from ebert.relations.resolving import ResolvingOptions
-from ebert.relations.training import Say, fine_tune
+from ebert.relations.training import fine_tune
 
-RUN, METRICS, CHECKPOINTS = "run.json", "metrics.json", "checkpoints"
 NAMES = "pid2name.json"
 FORMAT = 1
 SAME = ("mode", "options", "resolving", "data", "model")  # what a run must have in common with one that it goes on with
@@ -77,7 +74,7 @@ def train(
         "data": {name: part.as_json() for name, part in parts.items()},
         "names": _names(data, labels),
     }
-    if (done := _begin(out, info)) is not None:
+    if (done := begin(out, info, SAME)) is not None:
         say(f"{out} is complete already")
         return done
     classifier = RelationClassifier.fresh(
@@ -88,7 +85,7 @@ def train(
         name: classifier.inputs.resolver.coverage(part.samples).as_json() for name, part in parts.items()
     }
     info["shortened"] = {name: _shortened(part, say) for name, part in prepared.items()}
-    info["machine"] = _machine()
+    info["machine"] = machine()
     files.write_json(out / RUN, {**info, "complete": False})
     start = time.monotonic()
     with quiet():
@@ -97,44 +94,11 @@ def train(
             checkpoints=out / CHECKPOINTS, best=out / MODEL, say=say, device=device,
         )  # fmt: skip
     curve = result["epochs"]
-    best = max(curve, key=lambda epoch: (epoch["dev"]["f1"], -epoch["epoch"]))
+    best = best_of(curve)
     metrics = {"best epoch": best["epoch"], "dev": best["dev"], "dev samples": len(prepared["dev"]), "epochs": curve}
-    files.write_json(out / METRICS, metrics)
     info |= {"padding": result["padding"], "seconds": round(time.monotonic() - start, 1), "labels": labels}
-    files.write_json(out / RUN, {**info, "complete": True})
-    shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
+    finish(out, info, metrics)
     return metrics
-
-
-def describe(model: EBert) -> dict[str, Any]:
-    """Say which encoder, store and alignment a model has."""
-    facts: dict[str, Any] = {
-        "encoder": {"name": model.name, "fingerprint": fingerprint(model.encoder, model.tokenizer)},
-    }
-    if model.vectors is not None and model.alignment is not None:
-        store = model.vectors
-        facts["vectors"] = {
-            "name": store.path.name,
-            "fingerprint": store.fingerprint,
-            "dimension": store.dimension,
-            "entities": len(store),
-        }
-        facts["alignment"] = asdict(model.alignment.options)
-    return facts
-
-
-def _begin(out: Path, info: dict[str, Any]) -> dict[str, Any] | None:
-    """See that the folder is new or has the same run in it; give the metrics of one that is complete."""
-    if not (out / RUN).is_file():
-        files.refuse_existing(out, overwrite=False)
-        out.mkdir(parents=True, exist_ok=True)
-        return None
-    old = files.read_json(out / RUN, "a run")
-    if different := [key for key in SAME if old.get(key) != info[key]]:
-        raise EbertError(
-            f"{out} holds a run with other {', '.join(different)}; choose another --out, or remove the folder"
-        )
-    return files.read_json(out / METRICS, "a complete run") if old.get("complete") else None
 
 
 def _names(data: Path, labels: list[str]) -> dict[str, str]:
@@ -150,16 +114,3 @@ def _shortened(prepared: list[Prepared], say: Say) -> int:
     if cut:
         say(f"{len(cut):,} samples are longer than the encoder and were cut around their mentions: {cut[0]}, ...")
     return len(cut)
-
-
-def _machine() -> dict[str, Any]:
-    import torch
-    import transformers
-
-    return {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "processor": platform.machine(),
-        "threads": torch.get_num_threads(),
-    }

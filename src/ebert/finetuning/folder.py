@@ -1,0 +1,80 @@
+"""The folder of a training run: `run.json` says what is trained on what, `metrics.json` how well; the best is kept."""
+
+import math
+import platform
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ebert import files
+from ebert.errors import EbertError
+from ebert.model import EBert
+from ebert.model.encoder import fingerprint
+
+RUN, METRICS, CHECKPOINTS = "run.json", "metrics.json", "checkpoints"
+
+
+def begin(out: Path, info: Mapping[str, Any], same: Sequence[str]) -> dict[str, Any] | None:
+    """See that the folder is new or has the same run in it; give the metrics of one that is complete.
+
+    `same` are the parts of `run.json` that a run must have in common with one it goes on with.
+    """
+    if not (out / RUN).is_file():
+        files.refuse_existing(out, overwrite=False)
+        out.mkdir(parents=True, exist_ok=True)
+        return None
+    old = files.read_json(out / RUN, "a run")
+    if different := [key for key in same if old.get(key) != info[key]]:
+        raise EbertError(
+            f"{out} holds a run with other {', '.join(different)}; choose another --out, or remove the folder"
+        )
+    return files.read_json(out / METRICS, "a complete run") if old.get("complete") else None
+
+
+def finish(out: Path, info: Mapping[str, Any], metrics: Mapping[str, Any]) -> None:
+    """Write the metrics, say that the run is complete, and remove its checkpoints."""
+    files.write_json(out / METRICS, _finite(dict(metrics)))
+    files.write_json(out / RUN, {**info, "complete": True})
+    shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
+
+
+def describe(model: EBert) -> dict[str, Any]:
+    """Say which encoder, store and alignment a model has."""
+    facts: dict[str, Any] = {
+        "encoder": {"name": model.name, "fingerprint": fingerprint(model.encoder, model.tokenizer)},
+    }
+    if model.vectors is not None and model.alignment is not None:
+        store = model.vectors
+        facts["vectors"] = {
+            "name": store.path.name,
+            "fingerprint": store.fingerprint,
+            "dimension": store.dimension,
+            "entities": len(store),
+        }
+        facts["alignment"] = asdict(model.alignment.options)
+    return facts
+
+
+def machine() -> dict[str, Any]:
+    """Say what a run was made with."""
+    import torch
+    import transformers
+
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "processor": platform.machine(),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _finite(value: Any) -> Any:
+    """Put null where a number is not one: JSON has no other word for it."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

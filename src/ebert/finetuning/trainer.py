@@ -1,0 +1,195 @@
+"""The Trainer of transformers, so that resume, logging, mixed precision and devices are its.
+
+What is added: an order that depends on seed and epoch only, the best model on disk at any time, a learning curve.
+"""
+
+import math
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import transformers
+from transformers import TrainerCallback, TrainerState, TrainingArguments
+from transformers.trainer_callback import PrinterCallback, ProgressCallback
+
+from ebert.progress import progress
+
+STATE = "trainer_state.json"  # what the Trainer writes last into a checkpoint
+LOG_STEPS = 25
+
+Say = Callable[[str], None]
+
+
+class Schedule(Protocol):
+    """The options that all trainings have."""
+
+    @property
+    def epochs(self) -> int:
+        """Passes over the training set."""
+        ...
+
+    @property
+    def learning_rate(self) -> float:
+        """The highest rate of the schedule."""
+        ...
+
+    @property
+    def warmup(self) -> float:
+        """Share of the steps in which the rate rises."""
+        ...
+
+    @property
+    def weight_decay(self) -> float:
+        """Of AdamW."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Of everything that is random."""
+        ...
+
+    @property
+    def checkpoint_steps(self) -> int:
+        """Steps after which the state is written."""
+        ...
+
+    @property
+    def precision(self) -> str:
+        """What is computed in: fp32, bf16 or fp16."""
+        ...
+
+
+def arguments(
+    options: Schedule, folder: Path, *, batch: int, steps: int, evaluate: int, log: int, device: str | None, **more: Any
+) -> TrainingArguments:
+    """Say to the Trainer what we mean: AdamW, a linear schedule of `steps` an epoch, an evaluation every so many.
+
+    When it both evaluates and saves after a step, it evaluates first.
+    """
+    return TrainingArguments(
+        output_dir=str(folder),
+        num_train_epochs=options.epochs,
+        per_device_train_batch_size=batch,
+        learning_rate=options.learning_rate,
+        weight_decay=options.weight_decay,
+        lr_scheduler_type="linear",
+        warmup_steps=math.ceil(options.warmup * steps * options.epochs),
+        optim="adamw_torch_fused",
+        seed=options.seed,
+        eval_strategy="steps",
+        eval_steps=evaluate,
+        save_strategy="steps",
+        save_steps=options.checkpoint_steps,
+        save_total_limit=1,
+        logging_strategy="steps",
+        logging_steps=log,
+        bf16=options.precision == "bf16",
+        fp16=options.precision == "fp16",
+        remove_unused_columns=False,
+        label_names=["labels"],
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=device == "cpu",
+        **more,
+    )
+
+
+def run(trainer: transformers.Trainer, keeper: "Keeper", checkpoints: Path) -> list[dict[str, Any]]:
+    """Train, going on from the last checkpoint if there is one, and give the learning curve."""
+    for talkative in (PrinterCallback, ProgressCallback):
+        trainer.remove_callback(talkative)
+    with keeper:
+        trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
+    return keeper.curve(trainer.state)
+
+
+def last_checkpoint(folder: Path) -> str | None:
+    """Give the newest complete checkpoint, and remove what a kill left half written."""
+    complete: list[tuple[int, Path]] = []
+    for path in folder.glob("checkpoint-*"):
+        try:
+            state = TrainerState.load_from_json(str(path / STATE))
+        except (OSError, ValueError, TypeError):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            complete.append((state.global_step, path))
+    return str(max(complete)[1]) if complete else None
+
+
+@dataclass
+class Keeper(TrainerCallback):
+    """Sets the epoch of the data, keeps the best model and reports."""
+
+    begin_epoch: Callable[[int], None]  # chooses the order of an epoch, also of one that is gone on with in its middle
+    save: Callable[[], None]  # writes the model to where the best one is kept
+    say: Say
+    scores: tuple[str, ...] = ("precision", "recall", "f1")  # of the dev set; f1 says which is best
+
+    def __enter__(self) -> "Keeper":
+        self._stack = ExitStack()
+        self._start = time.monotonic()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, *_: Any, **__: Any) -> None:
+        """Say where it begins."""
+        self._epochs = int(args.num_train_epochs)
+        if state.global_step:
+            self.say(f"going on after step {state.global_step:,} of {state.max_steps:,}")
+        left = state.max_steps - state.global_step
+        self._advance = self._stack.enter_context(progress("training", total=left, unit="steps"))
+
+    def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, *_: Any, **__: Any) -> None:  # noqa: ARG002
+        """Choose what the epoch sees."""
+        self.begin_epoch(state.global_step // (state.max_steps // self._epochs))
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        """Show progress."""
+        self._advance(1)
+
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, *_: Any, **__: Any) -> None:  # noqa: ARG002
+        """Keep the model if none before was as good."""
+        curve = self.curve(state)
+        f1 = curve[-1]["dev"]["f1"]
+        better = all(f1 > before["dev"]["f1"] for before in curve[:-1])
+        if better and state.is_world_process_zero:
+            self.save()
+        self.say(
+            f"epoch {curve[-1]['epoch']:g} of {self._epochs}: loss {curve[-1]['loss']:.3f}, dev F1 "
+            f"{f1:.2f}{' (the best so far)' if better else ''}, {time.monotonic() - self._start:,.0f} s"
+        )
+
+    def curve(self, state: TrainerState) -> list[dict[str, Any]]:
+        """Give, for each evaluation, the mean loss since the one before and the scores on the dev set."""
+        points: list[dict[str, Any]] = []
+        losses: list[float] = []
+        for entry in state.log_history:
+            if "loss" in entry:
+                losses.append(entry["loss"])
+            if "eval_f1" not in entry:
+                continue
+            point = {
+                "epoch": _plain(round(self._epochs * entry["step"] / state.max_steps, 4)),
+                "step": entry["step"],
+                "loss": float(np.mean(losses)) if losses else math.nan,
+                "dev": {name: entry[f"eval_{name}"] for name in self.scores},
+            }
+            points.append(point | ({"dev loss": entry["eval_loss"]} if "eval_loss" in entry else {}))
+            losses = []
+        return points
+
+
+def best_of(curve: list[dict[str, Any]]) -> dict[str, Any]:
+    """Give the point of a learning curve whose model was kept: the first of the best."""
+    return max(curve, key=lambda point: (point["dev"]["f1"], -point["step"]))
+
+
+def _plain(number: float) -> int | float:
+    return int(number) if number.is_integer() else number

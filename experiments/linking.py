@@ -67,9 +67,9 @@ class Row:
 ROWS = (
     Row(PRIOR),
     Row(BEST, ()),
+    Row("Wikipedia2Vec-BERT-MLM", ("--variant", "wikipedia2vec-bert-mlm")),
     Row("E-BERT-MLM without refinement", trained=BEST, rounds=1),
     Row("zero-shot E-BERT-MLM", rounds=1),
-    Row("Wikipedia2Vec-BERT-MLM", ("--variant", "wikipedia2vec-bert-mlm")),
     Row("E-BERT-MLM with the standard mask", ("--mask", "standard")),
     Row("Wikipedia2Vec-BERT-random", ("--variant", "wikipedia2vec-bert-random")),
 )

@@ -31,6 +31,7 @@ def folder(tmp_path_factory):
     pieces = {piece: row for row, piece in enumerate(PIECES)}
     BertTokenizer(vocab=pieces, do_lower_case=False, model_max_length=64).save_pretrained(place / "bert")
     model = EBert.fit(str(place / "bert"), link_world.write_store(place / "store"))
+    model.save_pretrained(place / "ebert")
     linker = Linker.fresh(model)
     with torch.no_grad():
         linker.module.null_bias.fill_(-10)

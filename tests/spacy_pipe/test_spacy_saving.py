@@ -130,6 +130,14 @@ def test_a_copy_needs_nothing_else(own, tmp_path):
     assert links(spacy.load(tmp_path / "third")) == expect
 
 
+def test_a_copy_of_a_model_that_was_not_trained_to_link(pipeline, folder, tmp_path):
+    nlp = pipeline(linker=str(folder.parent / "ebert"), copy_linker=True)
+    nlp.to_disk(tmp_path / "saved")
+    again = spacy.load(tmp_path / "saved")
+    assert links(again) == links(nlp) != []
+    assert Path(again.get_pipe(NAME)._place[0]).is_relative_to(tmp_path)
+
+
 def test_a_copy_can_be_saved_in_its_place_again(pipeline, tmp_path):
     nlp = pipeline(copy_linker=True)
     nlp.to_disk(tmp_path / "saved")

@@ -239,13 +239,14 @@ def test_a_threshold_for_given_mentions(ruled):
 
 
 def test_a_link_that_is_there(ruled):
-    for overwrite, title in ((False, "mine"), (True, "London")):
+    for overwrite, title, counted in ((False, "mine", {annotating.LINKED: 1}), (True, "London", {})):
         nlp = ruled({}, mentions="doc.ents", overwrite=overwrite)
         doc = nlp.make_doc("Cairo and London")
         doc.ents = [doc.char_span(10, 16, label="GPE", kb_id="mine"), doc.char_span(0, 5, label="GPE")]
         assert [(e.label_, e.kb_id_) for e in nlp.get_pipe("ebert_linker")(doc).ents] == [
             ("GPE", "Cairo"), ("GPE", title),
         ]  # fmt: skip
+        assert nlp.get_pipe("ebert_linker").dropped == counted
 
 
 def test_entities_of_earlier_pipes_are_kept(ruled):
@@ -340,14 +341,12 @@ def test_without_a_handler_it_is_an_error(pipeline):
         next(docs)
 
 
-def test_a_batch_that_failed_is_not_counted_twice(pipeline, folder):
-    texts = ["London " * 200, "poison", "University of London physics" * 40]
-    nlp = poisoned(pipeline())
+def test_a_batch_that_failed_is_not_counted_twice(ruled):
+    nlp = poisoned(ruled({"qualifier": "GAME"}, mentions="doc.ents"))
     nlp.set_error_handler(lambda *_: None)
-    assert len(list(nlp.pipe(texts))) == 2
-    linker = Linker.from_pretrained(folder)
-    list(linker([texts[0], texts[2]]))
-    assert nlp.get_pipe("ebert_linker").dropped == linker.dropped
+    docs = list(nlp.pipe(["A qualifier", "A qualifier with poison", "Another qualifier"]))
+    assert [doc.text for doc in docs] == ["A qualifier", "Another qualifier"]
+    assert nlp.get_pipe("ebert_linker").dropped == {NO_CHOICE: 2}
 
 
 def test_a_linker_that_is_not_there(tmp_path):

@@ -108,7 +108,7 @@ class EbertLinker(Pipe):
         if self.options.mentions == "own":
             documents = [Document(str(number), doc.text) for number, doc in enumerate(docs, 1)]
             return [one.mentions for one in self.linker.link(documents, threshold=self.options.threshold)]
-        documents = [Document(str(number), doc.text, self._given(doc)) for number, doc in enumerate(docs, 1)]
+        documents = [Document(str(number), doc.text, _given(doc)) for number, doc in enumerate(docs, 1)]
         least = self.options.threshold or 0.0
         return [
             tuple(mention for mention in one.mentions if mention.probability >= least)
@@ -122,11 +122,6 @@ class EbertLinker(Pipe):
             self.counts += annotate(
                 doc, mentions, label=options.label, overwrite=options.overwrite, alignment_mode=options.alignment_mode
             )
-
-    def _given(self, doc: Doc) -> tuple[Mention, ...]:
-        """Give the entities of earlier pipes; the linker asks where they stand and not what is said to be there."""
-        entities = [entity for entity in doc.ents if self.options.overwrite or not entity.kb_id]
-        return tuple(Mention(entity.start_char, entity.end_char, entity.label_) for entity in entities)
 
     def _load(self) -> "Linker":
         from ebert.cli.common import model_folder
@@ -220,6 +215,11 @@ class EbertLinker(Pipe):
         if linker is not None and Path(linker).is_dir():
             self._place = linker, vectors if store == self.options.vectors else self.options.vectors
         return self
+
+
+def _given(doc: Doc) -> tuple[Mention, ...]:
+    """Give the entities of earlier pipes; the linker asks where they stand and not what is said to be there."""
+    return tuple(Mention(entity.start_char, entity.end_char, entity.label_) for entity in doc.ents)
 
 
 def _absolute(path: str | None) -> str | None:

@@ -1,0 +1,112 @@
+"""Links as spaCy's annotations: entities of whole tokens, beside those that earlier pipes found.
+
+The linker counts characters and spaCy's entities are runs of tokens. A mention that begins or ends within a token is
+moved to its border (`alignment_mode`), and what cannot be set is counted.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from spacy.tokens import Doc, Span
+
+from ebert.linking.linked import LinkedMention
+from ebert.spacy.options import Alignment
+
+EXTENSIONS = ("ebert_probability", "ebert_null", "ebert_candidates", "ebert_url")
+"""What a linked `Span` has after its underscore; None where nothing was linked."""
+
+MOVED = "mentions that were moved to the borders of tokens"
+BETWEEN = "mentions that are not whole tokens"
+SHARED = "mentions in a token that a likelier one has"
+OVERLAPPING = "mentions that overlap an entity of another pipe"
+LINKED = "mentions that were linked already"
+OVERWRITTEN = "entities of another pipe that were overwritten"
+
+
+def register() -> None:
+    """Tell spaCy of the extensions, unless it knows them."""
+    for name in EXTENSIONS:
+        if not Span.has_extension(name):
+            Span.set_extension(name, default=None)
+
+
+def annotate(
+    doc: Doc,
+    mentions: Sequence[LinkedMention],
+    *,
+    label: str,
+    overwrite: bool,
+    alignment_mode: Alignment,
+) -> Counter[str]:
+    """Set the links of a document; count what was moved, left out or overwritten.
+
+    A mention of the same tokens as an entity that is there already is a link of that entity, which keeps its label and
+    id. Other mentions are new entities. Where they overlap one that is there, `overwrite` says which of the two stays.
+    """
+    counts: Counter[str] = Counter()
+    there = {index: entity for entity in doc.ents for index in range(entity.start, entity.end)}
+    new: list[Span] = []
+    linked: list[tuple[Span, LinkedMention]] = []
+    gone: dict[int, Span] = {}  # by first token
+    for span, mention in _placed(doc, mentions, alignment_mode, counts):
+        others = {entity.start: entity for index in range(span.start, span.end) if (entity := there.get(index))}
+        same = others.get(span.start)
+        if same is not None and same.end == span.end:
+            if same.kb_id and not overwrite:
+                counts[LINKED] += 1
+                continue
+        elif others and not overwrite:
+            counts[OVERLAPPING] += 1
+            continue
+        else:
+            gone.update(others)
+            new.append(Span(doc, span.start, span.end, label=label))
+        linked.append((span, mention))
+    counts[OVERWRITTEN] += len(gone)
+    _set_entities(doc, new, gone)
+    for span, mention in linked:
+        _set_link(span, mention)
+    return +counts
+
+
+def _placed(
+    doc: Doc, mentions: Sequence[LinkedMention], mode: Alignment, counts: Counter[str]
+) -> list[tuple[Span, LinkedMention]]:
+    """Find the tokens of mentions, the likeliest first: no token is in two of them."""
+    taken: set[int] = set()
+    placed = []
+    for mention in sorted(mentions, key=lambda one: (-one.probability, one.start)):
+        span = doc.char_span(mention.start, mention.end, alignment_mode=mode)
+        if span is None or not len(span):
+            counts[BETWEEN] += 1
+            continue
+        tokens = range(span.start, span.end)
+        if not taken.isdisjoint(tokens):
+            counts[SHARED] += 1
+            continue
+        counts[MOVED] += (span.start_char, span.end_char) != (mention.start, mention.end)
+        taken.update(tokens)
+        placed.append((span, mention))
+    return placed
+
+
+def _set_entities(doc: Doc, new: Sequence[Span], gone: dict[int, Span]) -> None:
+    if not new:
+        return
+    kept = [entity for entity in doc.ents if entity.start not in gone]
+    for entity in gone.values():  # spaCy leaves ids where an entity was
+        for token in entity:
+            token.ent_id_ = token.ent_kb_id_ = ""
+    doc.ents = [*kept, *new]
+
+
+def _set_link(span: Span, mention: LinkedMention) -> None:
+    for token in span:
+        token.ent_kb_id_ = mention.entity
+    # Plain values, so that they survive Doc.to_bytes, and with it DocBin and nlp.pipe(n_process=...).
+    candidates: list[dict[str, Any]] = [asdict(one) for one in mention.candidates]
+    values = (mention.probability, mention.null, candidates, mention.url)
+    for name, value in zip(EXTENSIONS, values, strict=True):
+        span._.set(name, value)

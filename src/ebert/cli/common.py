@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -46,11 +45,11 @@ def torch_dtype(name: str | None) -> "torch.dtype | None":
 
 def model_folder(name: str) -> str:
     """Give the folder of a model; 'starter' is the one that comes with the package."""
-    if name != "starter" or Path(name).exists():
-        return name
-    from ebert.starter import get_starter
+    if name != "starter":
+        return name  # at once: what follows imports torch
+    from ebert.starter.get import model_folder as found
 
-    return str(get_starter())
+    return found(name)
 
 
 def print_json(value: Any) -> None:

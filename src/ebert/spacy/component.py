@@ -124,8 +124,8 @@ class EbertLinker(Pipe):
             )
 
     def _load(self) -> "Linker":
-        from ebert.cli.common import model_folder
         from ebert.linking.linker import Linker
+        from ebert.starter.get import model_folder
 
         options = self.options
         path, vectors = self._place or (model_folder(str(options.linker)), options.vectors)

@@ -29,3 +29,8 @@ def get_starter() -> Path:
         for name in (ALIGNMENT, INFO):
             shutil.copyfile(DATA / name, folder / name)
     return out
+
+
+def model_folder(name: str) -> str:
+    """Give the folder of a model; 'starter' is the one that comes with the package, unless there is such a folder."""
+    return name if name != "starter" or Path(name).exists() else str(get_starter())

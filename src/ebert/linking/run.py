@@ -14,7 +14,7 @@ from ebert.finetuning.folder import CHECKPOINTS, RUN, begin, describe, finish, m
 from ebert.finetuning.trainer import Say, best_of
 from ebert.linking.document import Document, Generator
 from ebert.linking.evaluating import percent
-from ebert.linking.examples import GOLD, TrainingSet, examples
+from ebert.linking.examples import GOLD, Example, TrainingSet, examples
 from ebert.linking.folder import MODEL
 from ebert.linking.generator import GeneratorOptions, TableGenerator
 from ebert.linking.linker import Linker
@@ -66,18 +66,8 @@ def train(
     if (done := begin(out, info, SAME)) is not None:
         say(f"{out} is complete already")
         return done
-    labelled, counts = examples(linker, documents)
-    left_out = {**counts, **linker.dropped}
-    for what, count in left_out.items():
-        say(f"{count:,} {what}")
-    if not counts[GOLD]:
-        raise EbertError(
-            f"none of the {len(documents):,} documents has a gold mention that the candidate generator finds; "
-            "is this the right store, and are the titles those of its Wikipedia?"
-        )
-    if not any(document.gold for document in dev):
-        raise EbertError("the dev documents have no gold mentions, so that no epoch can be called the best")
-    info |= {"counts": left_out, "machine": machine()}
+    labelled, counts = _labelled(linker, documents, dev, say)
+    info |= {"counts": counts, "machine": machine()}
     files.write_json(out / RUN, {**info, "complete": False})
     start = time.monotonic()
     with quiet():
@@ -91,6 +81,24 @@ def train(
     info["seconds"] = round(time.monotonic() - start, 1)  # of this session, where it was gone on with
     finish(out, info, metrics)
     return metrics
+
+
+def _labelled(
+    linker: Linker, documents: Sequence[Document], dev: Sequence[Document], say: Say
+) -> tuple[list[Example], dict[str, int]]:
+    """Label the spans of the documents, say what became of all of them, and see that something can be learned."""
+    labelled, counts = examples(linker, documents)
+    left_out = {**counts, **linker.dropped}
+    for what, count in left_out.items():
+        say(f"{count:,} {what}")
+    if not counts[GOLD]:
+        raise EbertError(
+            f"none of the {len(documents):,} documents has a gold mention that the candidate generator finds; "
+            "is this the right store, and are the titles those of its Wikipedia?"
+        )
+    if not any(document.gold for document in dev):
+        raise EbertError("the dev documents have no gold mentions, so that no epoch can be called the best")
+    return labelled, left_out
 
 
 def _score(linker: Linker, documents: Sequence[Document], *, shift: bool) -> dict[str, float]:

@@ -69,6 +69,19 @@ class CountWorker:
         return {"row": row.number, "id": row.id, "letters": len(text) * self._job.factor}
 
 
+def fail_or_die(task):
+    """A task for workers that is not done well."""
+    what, mark = task
+    if what == "die once" and not Path(mark).exists():
+        Path(mark).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    if what == "fail":
+        raise EbertError("this one failed")
+    if what == "not there":
+        Path(mark).read_text()
+    return what
+
+
 class Here:
     """An engine in this process, which remembers what it did."""
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any
 
 from ebert.errors import EbertError
 
+PATIENCE = 30.0  # seconds for a machine to answer
 STORE = 256 << 20  # bytes of shared memory of a cluster of our own: only shards' names and reports go through it
 
 
@@ -35,17 +37,32 @@ def connected(address: str | None, *, cpus: int, store: int = STORE) -> Iterator
         yield
         return
     place = address or os.environ.get("RAY_ADDRESS")
+    if place is not None:
+        _knock(place)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if place is None:
         quiet |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": store}
     try:
         ray.init(address=place or "local", **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise EbertError(f"there is no Ray cluster at {place or 'this machine'}: {first_line(error)}") from None
+    except Exception as error:  # it says so in many ways
+        ray.shutdown()
+        what = f"there is no Ray cluster at {place}" if place else "Ray could not be started on this machine"
+        raise EbertError(f"{what}: {first_line(error)}") from None
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _knock(place: str) -> None:
+    """See that somebody is at an address: Ray itself goes on trying for many minutes without a word."""
+    host, _, port = place.rpartition("//")[2].rpartition(":")
+    if not (host and port.isdecimal()):  # 'auto' and its like
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+    except OSError as error:
+        raise EbertError(f"there is no Ray cluster at {place} ({error}); --address is that of its head") from None
 
 
 def cores() -> int:

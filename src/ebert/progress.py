@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 EVERY = 30.0  # seconds between lines on a pipe
@@ -18,6 +18,19 @@ class Advance(Protocol):
 
 def silent(amount: int, /) -> None:
     """Report to nobody: the default of every function that takes a progress."""
+
+
+class Watch(Protocol):
+    """Shows the progress of one part of the work, as `progress` does."""
+
+    def __call__(self, what: str, *, total: int | None = None, unit: str = ...) -> AbstractContextManager[Advance]:
+        """Show it while the block runs."""
+
+
+@contextmanager
+def unwatched(what: str, *, total: int | None = None, unit: str = "") -> Iterator[Advance]:  # noqa: ARG001
+    """Show nothing."""
+    yield silent
 
 
 @contextmanager

@@ -9,7 +9,8 @@ import pytest
 
 from ebert import AlignmentOptions
 from ebert.bert import SOURCES
-from ebert.cli import align, cli, common, fill, link, probe, vectors
+from ebert.bulk.options import ReadOptions, Workers
+from ebert.cli import align, bulk, cli, common, fill, link, probe, vectors
 from ebert.model import MODES
 from ebert.probing.options import FILTERS
 from ebert.vectors import transfer
@@ -41,7 +42,7 @@ def test_the_commands_of_the_specification_are_there():
         ("starter",), ("doctor",), ("relations", "train"), ("relations", "evaluate"), ("relations", "predict"),
         ("relations", "search"), ("relations", "report"),
         ("link", "candidates"), ("link", "wikipedia"), ("link", "train"), ("link", "search"), ("link", "run"),
-        ("link", "evaluate"),
+        ("link", "evaluate"), ("link", "corpus"), ("encode", "corpus"), ("probe", "corpus"),
     }  # fmt: skip
 
 
@@ -53,6 +54,11 @@ def test_options_agree_with_the_library():
     assert vectors.KINDS == transfer.KINDS
     assert fill.MODES == probe.MODES == MODES
     assert probe.FILTERS == FILTERS
+    assert fill.MODES == bulk.MODES
+    given = bulk.link.make_context("corpus", ["INPUT", "--linker", "LINKER", "--out", "OUT"]).params
+    assert given["shard_rows"] == ReadOptions().shard_rows
+    assert given["text_column"] == ReadOptions().text
+    assert (given["least_workers"], given["cpus_per_worker"]) == (Workers().least, Workers().cpus)
     from typing import get_args
 
     from ebert.linking.generator import GeneratorOptions

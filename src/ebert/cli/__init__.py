@@ -11,6 +11,7 @@ from ebert import __version__
 from ebert.cli import (
     align,
     bert,
+    bulk,
     corpus,
     doctor,
     export,
@@ -42,11 +43,13 @@ def cli() -> None:
 
 
 for command in (
-    bert.group, corpus.group, vectors.group, align.command, fill.command, probe.group, lama.group, report.command,
-    relations.group, link.group, export.command, starter.command, doctor.command,
+    bert.group, corpus.group, vectors.group, align.command, fill.command, bulk.encode_group, probe.group, lama.group,
+    report.command, relations.group, link.group, export.command, starter.command, doctor.command,
 ):  # fmt: skip
     cli.add_command(command)
 vectors.group.add_command(train.command)
+link.group.add_command(bulk.link)
+probe.group.add_command(bulk.probe)
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebert.cli.common import json_option, overwrite_option, print_facts, print_json, print_table
+from ebert.cli.engine import engine_option, tasks_of
 
 if TYPE_CHECKING:
     from ebert.wikipedia.corpus import CorpusInfo
@@ -35,6 +36,7 @@ def group() -> None:
     help="Numbers of the namespaces to read, with commas between them; articles are in 0.",
 )
 @click.option("--keep-going", is_flag=True, help="Take what can be read of a damaged dump.")
+@engine_option
 @overwrite_option
 @json_option
 def build(
@@ -44,6 +46,8 @@ def build(
     lowercase: bool,
     namespaces: str,
     keep_going: bool,
+    engine: str,
+    address: str | None,
     overwrite: bool,
     as_json: bool,
 ) -> None:
@@ -59,10 +63,12 @@ def build(
     from ebert.progress import progress
     from ebert.wikipedia.building import build_corpus
 
+    run = tasks_of(engine, address, threads)
+    dumps = [str(Path(path).absolute()) for path in dump] if run else dump  # other machines know no folder of ours
     try:
         corpus = build_corpus(
-            dump, out, lowercase=lowercase, namespaces=_numbers(namespaces), threads=threads, keep_going=keep_going,
-            overwrite=overwrite, watch=progress,
+            dumps, out, lowercase=lowercase, namespaces=_numbers(namespaces),
+            threads=threads, keep_going=keep_going, overwrite=overwrite, run=run, watch=progress,
         )  # fmt: skip
     except KeyboardInterrupt:
         click.echo("stopped; the same command goes on where it was", err=True)

@@ -73,7 +73,7 @@ def lama(
 
     questions = read_lama(data, relations=_list(relations) if relations else None)
     if vocabulary is not None:
-        questions.vocabulary = _words(vocabulary)
+        questions.vocabulary = words_in(vocabulary)
     if questions.vocabulary is None:
         raise EbertError(f"{data} has no common_vocab_cased.txt; give the words to choose from with --vocabulary")
     _probe(questions, _list(filters), oracle=oracle, name_bert=name_bert, **rest)
@@ -101,7 +101,7 @@ def questions(data: Path, filters: str, vocabulary: Path | None, **rest: Any) ->
     from ebert.probing.own import read_questions
 
     read = read_questions(data)
-    read.vocabulary = _words(vocabulary) if vocabulary else None
+    read.vocabulary = words_in(vocabulary) if vocabulary else None
     chosen = _list(filters)
     if "uhn" in chosen:
         raise EbertError("the filter uhn is for LAMA's relations between persons and places; choose all,string-match")
@@ -137,7 +137,7 @@ def _probe(
     if vectors and not model:
         raise EbertError("--vectors goes with --model")
     options: Any = ProbeOptions(
-        modes=tuple(_modes(mode, with_model=model is not None)), filters=tuple(filters),  # type: ignore[arg-type]
+        modes=tuple(modes_of(mode, with_model=model is not None)), filters=tuple(filters),  # type: ignore[arg-type]
         limit=limit, oracle=oracle, precision=precision, budget=budget,
     )  # fmt: skip
     known = read_labels(labels) if labels else None
@@ -173,7 +173,8 @@ def _name_model(name: str, loaded: "EBert", precision: str) -> "EBert":
     return loaded if loaded.name == name and precision == "float32" else EBert.plain(name)
 
 
-def _modes(given: str | None, *, with_model: bool) -> list[str]:
+def modes_of(given: str | None, *, with_model: bool) -> list[str]:
+    """Give the modes that a ``--mode`` names."""
     if given is None or given == "all":
         return list(MODES if with_model else MODES[:1])
     modes = _list(given)
@@ -186,7 +187,8 @@ def _list(given: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
 
 
-def _words(path: Path) -> list[str]:
+def words_in(path: Path) -> list[str]:
+    """Read a file of words, one a line."""
     try:
         words = [word for line in path.read_text(encoding="utf-8").splitlines() if (word := line.strip())]
     except (OSError, UnicodeDecodeError) as error:
@@ -203,6 +205,18 @@ def _show(scores: dict[str, Any], out: Path) -> None:
     run = json.loads((out / "run.json").read_text(encoding="utf-8"))
     if run.get("limit"):
         click.secho(f"at most {run['limit']} questions of each relation: a quick look, not a result", fg="yellow")
+    print_scores(scores)
+    click.echo(f"{run['questions']:,} questions, {run['candidates']:,} candidates, {run['seconds']:,.0f} s", err=True)
+    for reason, count in run["not asked"].items():
+        click.echo(f"not asked: {count:,} ({reason})", err=True)
+    ways = ", ".join(f"{count:,} by {way}" for way, count in run["covered_by"].items())
+    if run["model"]:
+        click.echo(f"subjects with a vector: {run['covered']:,} ({ways or 'none'})", err=True)
+    click.echo(f"everything is in {out} (ebert report {out} --out DIR)", err=True)
+
+
+def print_scores(scores: dict[str, Any]) -> None:
+    """Print the means of all modes and filters as a table."""
     rows = [("mode", "filter", "questions", "covered", "Hits@1", "Hits@10", "MRR", "micro Hits@1", "Hits@1 covered")]
     for mode, by_filter in scores["modes"].items():
         for name, found in by_filter.items():
@@ -213,13 +227,6 @@ def _show(scores: dict[str, Any], out: Path) -> None:
                 _figure(covered, "hits@1"),
             ))  # fmt: skip
     print_table(rows)
-    click.echo(f"{run['questions']:,} questions, {run['candidates']:,} candidates, {run['seconds']:,.0f} s", err=True)
-    for reason, count in run["not asked"].items():
-        click.echo(f"not asked: {count:,} ({reason})", err=True)
-    ways = ", ".join(f"{count:,} by {way}" for way, count in run["covered_by"].items())
-    if run["model"]:
-        click.echo(f"subjects with a vector: {run['covered']:,} ({ways or 'none'})", err=True)
-    click.echo(f"everything is in {out} (ebert report {out} --out DIR)", err=True)
 
 
 def _figure(scores: dict[str, float], name: str) -> str:

@@ -24,8 +24,8 @@ def identity(
     name_model: EBert | None,
 ) -> dict[str, Any]:
     """Hash the models, the data and the options; names are those of the command line, for messages."""
-    weights = _hash_weights(model)
-    asked = None if name_model is None else weights if name_model is model else _hash_weights(name_model)
+    weights = hash_weights(model.encoder)
+    asked = None if name_model is None else weights if name_model is model else hash_weights(name_model.encoder)
     return {
         "ebert": __version__,
         "benchmark": data.name,
@@ -52,10 +52,10 @@ def _hash(lines: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def _hash_weights(model: EBert) -> str:
-    """Hash all weights: the encoder's fingerprint is of its wordpieces only."""
+def hash_weights(module: torch.nn.Module) -> str:
+    """Hash all weights: an encoder's fingerprint is of its wordpieces only."""
     digest = hashlib.blake2b(digest_size=32)
-    for name, weight in sorted(model.encoder.state_dict().items()):
+    for name, weight in sorted(module.state_dict().items()):
         digest.update(name.encode())
         if isinstance(weight, torch.Tensor):
             digest.update(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)

@@ -33,7 +33,7 @@ def read_questions(path: str | Path) -> Questions:
         try:
             if isinstance(row, EbertError):
                 raise row
-            question = _question(row, number, where)
+            question = question_of(row, number, where)
             if question.id in seen:
                 raise EbertError(f"the id {question.id!r} was there before")
         except EbertError as error:
@@ -47,7 +47,8 @@ def read_questions(path: str | Path) -> Questions:
     return read
 
 
-def _question(row: dict[str, Any], number: int, where: str) -> Question:
+def question_of(row: dict[str, Any], number: int, where: str) -> Question:
+    """Read a line; the number is its id if it has none, and an error says why it is no question."""
     if unknown := row.keys() - FIELDS:
         raise EbertError(f"it has {', '.join(map(repr, sorted(unknown)))}, which mean nothing here")
     answers = row["answers"] if "answers" in row else row.get("answer")

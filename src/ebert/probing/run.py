@@ -2,10 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ebert import __version__, files
 from ebert.errors import EbertError
@@ -20,20 +19,7 @@ from ebert.probing.metrics import metrics
 from ebert.probing.options import ProbeOptions
 from ebert.probing.question import Question, Questions, Skipped, limited
 from ebert.probing.subjects import Finder, Subject, find_all, ways
-from ebert.progress import Advance, silent
-
-
-class Watch(Protocol):
-    """Shows the progress of one part of the work, as `ebert.progress.progress` does."""
-
-    def __call__(self, what: str, *, total: int | None = None, unit: str = "") -> AbstractContextManager[Advance]:
-        """Show it while the block runs."""
-
-
-@contextmanager
-def unwatched(what: str, *, total: int | None = None, unit: str = "") -> Iterator[Advance]:  # noqa: ARG001
-    """Show nothing."""
-    yield silent
+from ebert.progress import Watch, unwatched
 
 
 @dataclass

@@ -8,38 +8,24 @@ import os
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from ebert import __version__, files
 from ebert.errors import EbertError
-from ebert.progress import Advance, silent
+from ebert.progress import Watch, unwatched
 from ebert.wikipedia import mentions
 from ebert.wikipedia.corpus import INFO, Corpus, CorpusInfo
 from ebert.wikipedia.dump import Dump, look
 from ebert.wikipedia.making import Options
 from ebert.wikipedia.merging import merge
 from ebert.wikipedia.parts import Skipped
-from ebert.wikipedia.pipeline import Job, make_parts
+from ebert.wikipedia.pipeline import Job, Run, make_parts
 from ebert.wikipedia.site import Site
 from ebert.wikipedia.workshop import workshop
 
 _WIKIPEDIA = re.compile(r"<sitename>Wikipedia</sitename>|<dbname>[a-z_]+wiki</dbname>|//[a-z-]+\.wikipedia\.org/")
 LICENCE = "CC BY-SA 4.0, text of Wikipedia"
-
-
-class Watch(Protocol):
-    """Shows the progress of a stage of long work."""
-
-    def __call__(self, what: str, *, total: int | None = None, unit: str = ...) -> AbstractContextManager[Advance]:
-        """Begin a stage."""
-
-
-@contextmanager
-def unwatched(what: str, *, total: int | None = None, unit: str = "") -> Iterator[Advance]:  # noqa: ARG001
-    """Show nothing."""
-    yield silent
 
 
 def build_corpus(
@@ -51,12 +37,14 @@ def build_corpus(
     threads: int | None = None,
     keep_going: bool = False,
     overwrite: bool = False,
+    run: Run | None = None,
     watch: Watch = unwatched,
 ) -> Corpus:
     """Build a corpus of MediaWiki exports at `out`, or go on building it.
 
     `threads` worker processes (as many as there are cores, if not given) read the dumps; with one, this process does.
-    `keep_going` takes what can be read of a damaged dump instead of stopping there.
+    `keep_going` takes what can be read of a damaged dump instead of stopping there. `run` shares the pieces of dumps
+    out in another way, such as to a cluster (`ebert.ray.tasks.RayTasks`); the corpus is the same.
     """
     began = time.monotonic()
     target, threads = Path(out), threads or os.cpu_count() or 1
@@ -65,7 +53,7 @@ def build_corpus(
     language = _language(looked)
     options = Options(lowercase, frozenset(namespaces))
     with _saying_where(target), workshop(target, [dump for dump, _ in looked], options, overwrite=overwrite) as bench:
-        job = Job(options, bench, threads, keep_going)
+        job = Job(options, bench, threads, keep_going, run)
         with watch("read", total=sum(dump.size for dump, _ in looked), unit="B") as advance:
             parts = make_parts(looked, job, advance)
         folder, skipped = bench.fresh_folder(), Skipped()

@@ -1,7 +1,8 @@
 """From dumps to parts: pieces are shared out to worker processes, and pages that lie across cuts are put together."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ebert.errors import EbertError
@@ -25,6 +26,7 @@ class Job:
     workshop: Workshop
     processes: int
     keep_going: bool  # take what can be read of a damaged file
+    run: "Run | None" = None  # who reads pieces, if not processes of this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +41,18 @@ class Task:
     keep_going: bool
 
 
+Run = Callable[[Callable[[Task], None], Iterable[Task]], Iterator[tuple[Task, None]]]
+
+
 def make_parts(dumps: list[tuple[Dump, Site]], job: Job, advance: Advance) -> list[Path]:
     """Make all parts of dumps that are not there yet; give the places of all, in the order of the text."""
     readers = [_Reader(dump, number, site, job, advance) for number, (dump, site) in enumerate(dumps)]
     try:
         tasks = (task for reader in readers for task in reader.tasks())
-        for task, _ in pool.run(make_part, tasks, processes=job.processes):
+        run: Run = job.run or partial(pool.run, processes=job.processes)
+        for task, _ in run(make_part, tasks):
+            if not task.path.exists():
+                raise EbertError(f"{task.path} was made where it is not seen; --out must be on a disk that all share")
             advance(task.piece.end - task.piece.start)
         for reader in readers:
             for task in reader.seams():

@@ -23,23 +23,40 @@ Result = TypeVar("Result")
 _END = object()
 
 
-def run(work: Callable[[Task], Result], tasks: Iterable[Task], *, processes: int) -> Iterator[tuple[Task, Result]]:
-    """Give the results of tasks as they come. What a task raises is raised here, when the others that run are done."""
-    if processes < 2:
+class WorkerDiedError(EbertError):
+    """A worker process is gone, and the task that it was at is not done."""
+
+
+def run(
+    work: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    *,
+    processes: int,
+    apart: bool = False,
+    option: str = "--threads",
+) -> Iterator[tuple[Task, Result]]:
+    """Give the results of tasks as they come. What a task raises is raised here, when the others that run are done.
+
+    One process alone is this one, unless it is to stand `apart`. `option` is how the user says how many there are.
+    """
+    if processes < 2 and not apart:
         for task in tasks:
             yield task, work(task)
         return
     workers: list[_Worker[Task, Result]] = []
     with closing(_ahead(iter(tasks), processes)) as ahead:
         try:
-            yield from _share_out(work, ahead, workers, processes)
+            yield from _share_out(lambda: _Worker(work, option), ahead, workers, processes)
         finally:
             for worker in workers:
                 worker.stop()
 
 
 def _share_out(
-    work: Callable[[Task], Result], tasks: Iterator[Task], workers: "list[_Worker[Task, Result]]", processes: int
+    hire: "Callable[[], _Worker[Task, Result]]",
+    tasks: Iterator[Task],
+    workers: "list[_Worker[Task, Result]]",
+    processes: int,
 ) -> Iterator[tuple[Task, Result]]:
     error: Exception | None = None
     more = True
@@ -54,7 +71,7 @@ def _share_out(
                 error = failure
             else:
                 if not idle:
-                    workers.append(_Worker(work))
+                    workers.append(hire())
                 (idle or workers)[-1].begin(task)
             continue
         busy = {worker.pipe: worker for worker in workers if worker.task is not None}
@@ -73,7 +90,8 @@ def _share_out(
 class _Worker(Generic[Task, Result]):
     """A process, and the task it is at."""
 
-    def __init__(self, work: Callable[[Task], Result]) -> None:
+    def __init__(self, work: Callable[[Task], Result], option: str) -> None:
+        self._option = option
         context = multiprocessing.get_context("spawn")  # forking a process with threads is not safe
         self.pipe, theirs = context.Pipe()
         self._process: BaseProcess = context.Process(target=_serve, args=(theirs, work), daemon=True)
@@ -95,9 +113,9 @@ class _Worker(Generic[Task, Result]):
             self._process.join()
             code = self._process.exitcode
             why = "killed, as when memory runs out" if code == -signal.SIGKILL else f"exit code {code}"
-            return task, EbertError(
+            return task, WorkerDiedError(
                 f"a worker process died ({why}); run the same command again, it goes on where it stopped;"
-                " fewer --threads need less memory"
+                f" fewer {self._option} need less memory"
             )
 
     def stop(self) -> None:

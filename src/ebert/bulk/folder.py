@@ -1,0 +1,135 @@
+"""What a job writes: a folder with a manifest, the rows of each shard in a Parquet file, and a list of bad rows.
+
+`manifest.json` says what was done to what: inputs with their fingerprints, options, the model; and, when the job is
+complete, what came of it. The same command goes on with a job that was stopped; one with other inputs, options or
+another model is refused, as results of two kinds would be mixed.
+"""
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from ebert import __version__, files
+from ebert.bulk.inputs import MANIFEST
+from ebert.bulk.planning import Shard
+from ebert.bulk.shard import ATTEMPTS, KEY, ROWS, Report, read_report
+from ebert.errors import EbertError
+from ebert.probing.folder import differences
+
+ERRORS, LOCK = "errors.jsonl", ".lock"
+FORMAT = 1
+SHOWN = 5  # differences in a message
+
+
+class JobFolder:
+    """The folder of a job that is this process's alone."""
+
+    def __init__(self, path: Path, identity: dict[str, Any]) -> None:
+        """Use `opened` instead."""
+        self.path, self.identity, self.key = path, identity, key_of(identity)
+
+    def file(self, shard: Shard) -> Path:
+        """Give the place of a shard's rows."""
+        return self.path / ROWS / shard.file
+
+    def report(self, shard: Shard) -> Report | None:
+        """Give what came of a shard, if it is done."""
+        found = read_report(self.file(shard), self.key)
+        return found[0] if found else None
+
+    def finish(self, shards: Sequence[Shard], facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Put the bad rows together, and write the manifest: what there is, and whether that is all."""
+        dropped: Counter[str] = Counter()
+        reports: list[dict[str, Any]] = []
+        total = Counter(rows=0, errors=0, blank=0)
+        with files.replacing(self.path / ERRORS, "w") as errors:
+            for shard in shards:
+                found = read_report(self.file(shard), self.key)
+                if found is None:
+                    continue
+                report, bad = found
+                for one in bad:
+                    errors.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
+                dropped.update(report.dropped)
+                total.update(rows=report.rows, errors=report.errors, blank=report.blank)
+                reports.append({"file": f"{ROWS}/{shard.file}", "rows": report.rows, "errors": report.errors})
+        complete = len(reports) == len(shards)
+        result = {"complete": complete, **total, "dropped": dict(dropped), **facts, "shards": reports}
+        self._write(result)
+        if complete:
+            shutil.rmtree(self.path / ATTEMPTS, ignore_errors=True)
+        return result
+
+    def begin(self) -> None:
+        """Say what the job is about, before anything is written."""
+        (self.path / ROWS).mkdir(exist_ok=True)
+        shutil.rmtree(self.path / ATTEMPTS, ignore_errors=True)
+        (self.path / ATTEMPTS).mkdir()
+        for left in (self.path / ROWS).glob(".*"):  # half a shard of a worker that was killed
+            left.unlink(missing_ok=True)
+        with files.replacing(self.path / KEY, "w") as file:
+            file.write(self.key)
+        self._write({"complete": False})
+
+    def _write(self, result: Mapping[str, Any]) -> None:
+        head = {"kind": "bulk", "format": FORMAT, "ebert": __version__}
+        files.write_json(self.path / MANIFEST, {**head, **result, "identity": self.identity})
+
+
+def key_of(identity: Mapping[str, Any]) -> str:
+    """Give a short name for all that the results depend on."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]
+
+
+@contextmanager
+def opened(folder: Path, identity: dict[str, Any], *, overwrite: bool = False) -> Iterator[JobFolder]:
+    """Begin a job or go on with it, alone."""
+    folder = folder.absolute()
+    if folder.exists() and not folder.is_dir():
+        raise EbertError(f"{folder} is a file; choose another --out")
+    known = (folder / MANIFEST).exists()
+    if folder.is_dir() and not known and {file.name for file in folder.iterdir()} - {LOCK}:
+        raise EbertError(f"{folder} holds something else (it has no {MANIFEST}); choose another --out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise EbertError(f"{folder} cannot be made: {folder.parent} is not a folder") from None
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise EbertError(f"another process works on {folder}; wait for it or choose another --out") from None
+    try:
+        if known:
+            _compare(folder, identity, overwrite=overwrite)
+        job = JobFolder(folder, identity)
+        yield job
+    finally:
+        lock.release()  # the file stays: whoever has it open could lock what nobody else sees
+
+
+def _compare(folder: Path, identity: Mapping[str, Any], *, overwrite: bool) -> None:
+    """See that the job in a folder is this one, or make room for it."""
+    before = files.read_json(folder / MANIFEST, "a job")
+    if before.get("kind") != "bulk":
+        raise EbertError(f"{folder} holds something else (its {MANIFEST} is not of a job); choose another --out")
+    changes = differences(before.get("identity", {}), identity)
+    if changes and not overwrite:
+        shown = "; ".join(changes[:SHOWN]) + (f"; and {len(changes) - SHOWN} more" if len(changes) > SHOWN else "")
+        raise EbertError(
+            f"{folder} is a job of something else: {shown}. Choose another --out, or replace it (--overwrite)"
+        )
+    if overwrite:
+        for name in (ROWS, ATTEMPTS):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        for file in folder.iterdir():
+            if file.name not in (LOCK, MANIFEST) and file.is_file():
+                file.unlink()

@@ -1,0 +1,121 @@
+"""What is done to the rows of a shard: a job, which can be sent anywhere, and its worker, which has a model.
+
+`link.py`, `encode.py` and `probe.py` have one each.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+
+from ebert.bulk.inputs import Source
+from ebert.bulk.options import ReadOptions
+from ebert.bulk.rows import Bad, Row
+from ebert.errors import EbertError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Result = TypeVar("Result")
+
+
+@dataclass
+class Done:
+    """What came of rows: a table with a row for each good one, in their order, and the bad ones."""
+
+    table: "pa.Table"
+    bad: list[Bad] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)  # what was left out of good rows, by reason
+
+
+class Worker(Protocol):
+    """Has a model and works on rows."""
+
+    identity: dict[str, Any]
+    """What the results depend on, beside the rows and the options: hashes of weights and vectors."""
+
+    def __call__(self, rows: Sequence[Row]) -> Done:
+        """Work on the rows of a shard, which are batched among themselves."""
+
+
+class Job(Protocol):
+    """Says what is to be done. Jobs are frozen dataclasses of plain values."""
+
+    kind: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]]
+    """The columns of a table that are read beside text and name."""
+
+    def check(self, source: Source, columns: Sequence[str] | None, read: ReadOptions) -> None:
+        """Complain about a file that is of no use: `columns` are those of a table."""
+
+    def prepared(self, rows: Callable[[], Iterable[Row]]) -> Self:
+        """Give the job with all that it has to know of the rows as a whole; most have to know nothing."""
+
+    def options(self) -> dict[str, Any]:
+        """Give what was asked for, as far as results depend on it."""
+
+    def load(self, *, device: str | None = None) -> Worker:
+        """Load the model; `device` goes before the job's own."""
+
+    def finish(self, folder: Path, files: Sequence[Path]) -> dict[str, Any]:
+        """Make of all results what is to be made of them; give what is to be shown."""
+
+
+def need_text(source: Source, columns: Sequence[str] | None, read: ReadOptions) -> None:
+    """Complain about a table without the column of texts, or of names if one was asked for."""
+    for name in (read.text, read.id):
+        if columns is not None and name is not None and name not in columns:
+            raise EbertError(
+                f"{source.path} has no column {name!r}; it has {', '.join(columns)} (--text-column, --id-column)"
+            )
+
+
+def each(
+    rows: Sequence[Row], make: Callable[[Row], Result], bad: list[Bad]
+) -> tuple[list[Row], list[Result]]:  # fmt: skip
+    """Make something of every row; give the good rows with it, and put the others among the bad ones."""
+    good: list[Row] = []
+    made: list[Result] = []
+    for row in rows:
+        try:
+            made.append(make(row))
+        except EbertError as error:
+            bad.append(Bad.of(row, error))
+        else:
+            good.append(row)
+    return good, made
+
+
+def together(rows: Sequence[Row], run: Callable[[Sequence[Row]], list[Result]], bad: list[Bad]) -> list[Result]:
+    """Work on rows together; if that fails, on halves of them, down to the row that is to blame.
+
+    If each of several rows fails for a reason that is not its own fault, something else is wrong, and that is raised.
+    """
+    if not rows:
+        return []
+    before, surprises = len(bad), list[Exception]()
+    results = _halved(rows, run, bad, surprises)
+    if not results and len(rows) > 1 and len(surprises) == len(rows):
+        del bad[before:]
+        raise surprises[-1]
+    return results
+
+
+def _halved(
+    rows: Sequence[Row], run: Callable[[Sequence[Row]], list[Result]], bad: list[Bad], surprises: list[Exception]
+) -> list[Result]:
+    try:
+        return run(rows)
+    except OSError:  # a disk or a network
+        raise
+    except Exception as error:  # of whatever kind the model's libraries raise: the other rows are to go on
+        if len(rows) > 1:
+            middle = len(rows) // 2
+            return _halved(rows[:middle], run, bad, surprises) + _halved(rows[middle:], run, bad, surprises)
+        if isinstance(error, EbertError):
+            bad.append(Bad.of(rows[0], error))
+        else:
+            surprises.append(error)
+            bad.append(Bad.of(rows[0], f"{type(error).__name__}: {error}"))
+        return []

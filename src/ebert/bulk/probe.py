@@ -1,0 +1,217 @@
+"""Asking the rows of a corpus: each is a question of one's own (`ebert.probing.own` has the format)."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from ebert.bulk.inputs import Source
+from ebert.bulk.jobs import Done, each, together
+from ebert.bulk.loading import load_model
+from ebert.bulk.options import ReadOptions
+from ebert.bulk.rows import Bad, Row
+from ebert.errors import EbertError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ebert.model import EBert
+    from ebert.probing.asking import Outcome, Plan
+    from ebert.probing.question import Question
+
+METRICS = "metrics.json"
+FILTERS = ("all", "string-match")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeJob:
+    """Asks every row, in some modes, and ranks its answers."""
+
+    model: str | None = None
+    """A model's folder; or `bert`."""
+    bert: str | None = None
+    """An encoder without entities."""
+    vectors: str | None = None
+    """Where the model's store is, if not where it was."""
+    modes: tuple[str, ...] = ("bert",)
+    vocabulary: tuple[str, ...] | None = None
+    """The words to choose from, beside the answers; all words of the encoder, if not given."""
+    answers: tuple[str, ...] = ()
+    """The answers of all questions, which are candidates of each: `prepared` finds them."""
+    device: str | None = None
+    dtype: str | None = None
+
+    kind: ClassVar[str] = "probe"
+    columns: ClassVar[tuple[str, ...]] = ("relation", "template", "subject", "entity", "answers", "answer")
+
+    def check(self, source: Source, columns: Sequence[str] | None, read: ReadOptions) -> None:  # noqa: ARG002
+        """Complain about what cannot hold questions."""
+        if source.kind in ("lines", "text"):
+            raise EbertError(f"{source.path} is text; questions are JSON lines or Parquet (docs/howto/probe.md)")
+        if columns is not None and not {"answers", "answer"} & set(columns):
+            raise EbertError(f"{source.path} has no column 'answers'; it has {', '.join(columns)}")
+
+    def prepared(self, rows: Callable[[], Iterable[Row]]) -> Self:
+        """Give the job with the answers of all questions."""
+        found: dict[str, None] = {}
+        for row in rows():
+            with suppress(EbertError):  # a bad row, which its worker will list
+                found.update(dict.fromkeys(_question(row).answers))
+        return replace(self, answers=tuple(found))
+
+    def options(self) -> dict[str, Any]:
+        """Give what was asked for."""
+        words = None if self.vocabulary is None else hashlib.sha256("\n".join(self.vocabulary).encode()).hexdigest()
+        return {"modes": list(self.modes), "vocabulary": words, "dtype": self.dtype}
+
+    def load(self, *, device: str | None = None) -> "ProbeWorker":
+        """Load the model."""
+        return ProbeWorker(self, load_model(self.model, self.bert, self.vectors, device or self.device, self.dtype))
+
+    def finish(self, folder: Path, files: Sequence[Path]) -> dict[str, Any]:
+        """Score all answers."""
+        from ebert import files as writing
+        from ebert.probing.metrics import metrics
+
+        scores = {"modes": metrics(_outcomes(files), self.modes, FILTERS)}
+        writing.write_json(folder / METRICS, scores)
+        return scores
+
+
+class ProbeWorker:
+    """An encoder that is asked."""
+
+    def __init__(self, job: ProbeJob, model: "EBert") -> None:
+        """Take the model and choose the candidates."""
+        from ebert.bulk.identity import of_parts
+        from ebert.model.sequence import check
+        from ebert.probing.asking import Asker
+        from ebert.probing.candidates import choose
+        from ebert.probing.subjects import Finder
+
+        for mode in job.modes:
+            check(mode)
+        if model.vectors is None and any(mode != "bert" for mode in job.modes):
+            raise EbertError("the modes concat and replace need entity vectors: give a model made by 'ebert align'")
+        self._model = model
+        self._modes: Any = job.modes
+        self._candidates, self.unused = choose(model.tokenizer, job.vocabulary, job.answers)
+        self._asker = Asker(model, self._candidates)
+        self._finder = None if model.vectors is None else Finder(model.vectors)
+        self.identity = {"encoder": model.name, **of_parts(model.encoder, model.vectors, model.alignment)}
+
+    def __call__(self, rows: Sequence[Row]) -> Done:
+        """Ask the questions of rows."""
+        import pyarrow as pa
+
+        bad: list[Bad] = []
+        good, asked = each(rows, self._asked, bad)
+        by_row = {row.number: item for row, item in zip(good, asked, strict=True)}
+        fitting = together(good, lambda some: self._cut(some, by_row), bad)
+        items = [by_row[row.number] for row in fitting]
+        values = self._values(fitting, items) if items else []
+        return Done(pa.Table.from_pylist(values, schema()), bad, Counter())
+
+    def _asked(self, row: Row) -> "_Asked":
+        """Find out what is asked about, and which candidates are right."""
+        question = _question(row)
+        places = [place for answer in question.answers if (place := self._candidates.find(answer)) is not None]
+        if not places:
+            raise EbertError("its answer is not a candidate of this encoder")
+        subject = self._finder(question) if self._finder else None
+        found = subject.entity if subject else None
+        return _Asked(question.about(found.title if found else None), places, found.count if found else None)
+
+    def _cut(self, rows: Sequence[Row], by_row: Mapping[int, "_Asked"]) -> list[Row]:
+        """See that the encoder can take the questions, in every mode."""
+        for mode in self._modes:
+            size = max(self._candidates.sizes)
+            self._model.filler().sequences([by_row[row.number].question.passage(size) for row in rows], mode)
+        return list(rows)
+
+    def _values(self, rows: Sequence[Row], items: "Sequence[_Asked]") -> list[dict[str, Any]]:
+        from ebert.model.batching import budget_on
+        from ebert.probing.asking import make_plan
+
+        questions = [item.question for item in items]
+        plan = make_plan(
+            self._model, questions, [item.places for item in items], self._modes, self._candidates.sizes,
+            budget=budget_on(self._model.encoder.device.type),
+        )  # fmt: skip
+        outcomes: dict[int, Outcome] = {}
+        for batch in plan.batches:
+            units = [(plan.units[n], questions[plan.units[n].question]) for n in batch]
+            outcomes.update(zip(batch, self._asker(units), strict=True))
+        return [
+            {
+                "row": row.number,
+                "id": row.id,
+                "relation": item.question.relation,
+                "entity": item.question.entity,
+                "covered": item.question.entity is not None,
+                "count": item.count,
+                "dropped": "string-match" if item.question.gives_itself_away else None,
+                "modes": [self._mode(plan, outcomes, number, item, mode) for mode in self._modes],
+            }
+            for number, (row, item) in enumerate(zip(rows, items, strict=True))
+        ]
+
+    def _mode(
+        self, plan: "Plan", outcomes: "Mapping[int, Outcome]", number: int, item: "_Asked", mode: Any
+    ) -> dict[str, Any]:
+        from ebert.probing.asking import best
+
+        outcome = outcomes[plan.unit_of[mode][number]]
+        rank, probability = best(outcome, item.places)
+        words = self._candidates.words
+        top = [{"token": words[place], "probability": chance} for place, chance in outcome.top]
+        return {"mode": mode, "rank": rank, "probability": probability, "top": top}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    question: "Question"  # with the entity of its subject
+    places: list[int]  # of the right answers among the candidates
+    count: int | None  # how often its subject was seen in training
+
+
+def _question(row: Row) -> "Question":
+    from ebert.probing.own import question_of
+
+    fields = {name: value for name, value in row.fields.items() if value is not None}
+    return question_of({**fields, "id": row.id}, row.number, row.where)
+
+
+def _outcomes(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    for file in files:
+        for row in pq.read_table(file, columns=["relation", "covered", "dropped", "modes"]).to_pylist():
+            yield {**row, "modes": {mode["mode"]: mode for mode in row["modes"]}}
+
+
+def schema() -> "pa.Schema":
+    """Give the columns of answered questions."""
+    import pyarrow as pa
+
+    answer = {"token": pa.string(), "probability": pa.float64()}
+    mode = {
+        "mode": pa.string(),
+        "rank": pa.int64(),
+        "probability": pa.float64(),
+        "top": pa.list_(pa.struct(answer)),
+    }
+    columns = {
+        "row": pa.int64(),
+        "id": pa.string(),
+        "relation": pa.string(),
+        "entity": pa.string(),
+        "covered": pa.bool_(),
+        "count": pa.int64(),
+        "dropped": pa.string(),
+        "modes": pa.list_(pa.struct(mode)),
+    }
+    return pa.schema(columns)

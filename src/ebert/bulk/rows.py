@@ -1,0 +1,210 @@
+"""Reading the rows of a shard. A row that is none is listed with the reason, and the others go on."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any
+
+from ebert.bulk.arrow import open_parquet
+from ebert.bulk.inputs import Source, open_lines, speaking_of
+from ebert.bulk.options import TEXT, ReadOptions
+from ebert.bulk.planning import Shard, Slice
+from ebert.errors import EbertError
+from ebert.text import titles
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row to work on."""
+
+    number: int  # among the rows of all inputs
+    id: str
+    where: str  # file and line
+    fields: dict[str, Any]  # the text is always called `text`
+
+    @property
+    def text(self) -> str:
+        """Its text, or why it has none."""
+        text = self.fields.get(TEXT)
+        if not isinstance(text, str):
+            raise EbertError("it has no text" if text is None else f"its text is {type(text).__name__}, not a string")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise EbertError(f"its text has half a surrogate pair at {error.start} and is not text") from None
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """A row that nothing can be done with, and why."""
+
+    row: int
+    id: str
+    where: str
+    reason: str
+
+    @classmethod
+    def of(cls, row: Row, reason: object) -> "Bad":
+        """Take a row that was read, but is of no use."""
+        return cls(row.number, row.id, row.where, str(reason))
+
+
+@dataclass
+class Read:
+    """What a shard holds."""
+
+    rows: list[Row] = field(default_factory=list)
+    bad: list[Bad] = field(default_factory=list)
+    blank: int = 0  # lines without anything
+
+
+class Reader:
+    """Reads shards. It keeps its file open, as the next shard begins where this one ends."""
+
+    def __init__(self, read: ReadOptions, columns: Sequence[str]) -> None:
+        """Of a table, the given columns are read (if it has them), and those of text and name."""
+        self._read, self._columns = read, columns
+        self._source: Source | None = None
+        self._stream: IO[bytes] | None = None
+        self._group: tuple[int, pa.Table] | None = None
+        self._table: Any = None
+
+    def __call__(self, shard: Shard) -> Read:
+        """Read the rows of a shard, in their order."""
+        done = Read()
+        for part in shard.slices:
+            self._open(part.source)
+            {"parquet": self._parquet, "text": self._whole}.get(part.source.kind, self._lines)(part, done)
+        return done
+
+    def close(self) -> None:
+        """Let go of the file."""
+        for opened in (self._stream, self._table):
+            if opened is not None:
+                opened.close()
+        self._source = self._stream = self._group = self._table = None
+
+    def _open(self, source: Source) -> None:
+        if source == self._source:
+            return
+        self.close()
+        try:
+            size = source.path.stat().st_size
+        except FileNotFoundError:
+            raise EbertError(f"there is no file {source.path} any more, or not on this machine") from None
+        if size != source.size:
+            raise EbertError(f"{source.path} has changed since the job began; begin anew (--overwrite)")
+        if source.kind == "parquet":
+            self._table = open_parquet(source.path)
+        else:
+            self._stream = open_lines(source.path)
+        self._source = source
+
+    # One for each kind of file
+
+    def _whole(self, part: Slice, done: Read) -> None:
+        name = part.source.name
+        try:
+            text = self._bytes(part).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            done.bad.append(Bad(part.row, name, name, f"it is not UTF-8 ({error})"))
+        else:
+            done.rows.append(Row(part.row, name, name, {TEXT: text}))
+
+    def _lines(self, part: Slice, done: Read) -> None:
+        lines = self._bytes(part).split(b"\n")
+        json_lines = part.source.kind == "jsonl"
+        for place, line in enumerate(lines[: part.rows]):
+            number = part.first + place
+            if number == 0:
+                line = line.removeprefix(b"\xef\xbb\xbf")  # the mark that some programs put before UTF-8
+            if not line.strip():
+                done.blank += 1
+                continue
+            where = f"{part.source.name}:{number + 1}"
+            try:
+                fields = _parse(line) if json_lines else {TEXT: _decode(line.removesuffix(b"\r"))}
+                self._add(part.row + place, where, fields, done)
+            except EbertError as error:
+                done.bad.append(Bad(part.row + place, where, where, str(error)))
+
+    def _parquet(self, part: Slice, done: Read) -> None:
+        import pyarrow as pa
+
+        try:
+            found = [row for table in self._tables(part) for row in table.to_pylist()]
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # the disk's fault, not the file's
+                raise
+            reason = f"rows {part.first + 1} to {part.first + part.rows} of the file cannot be read ({error})"
+            for place in range(part.rows):
+                where = f"{part.source.name}:{part.first + place + 1}"
+                done.bad.append(Bad(part.row + place, where, where, reason))
+            return
+        for place, fields in enumerate(found):
+            where = f"{part.source.name}:{part.first + place + 1}"
+            try:
+                self._add(part.row + place, where, fields, done)
+            except EbertError as error:
+                done.bad.append(Bad(part.row + place, where, where, str(error)))
+
+    def _tables(self, part: Slice) -> "Iterable[pa.Table]":
+        """Give the slices of row groups that hold the rows. The last group is kept: a group may have many shards."""
+        begin = 0
+        for number in range(self._table.metadata.num_row_groups):
+            end = begin + self._table.metadata.row_group(number).num_rows
+            if begin < part.stop and part.start < end:
+                if self._group is None or self._group[0] != number:
+                    names = [*self._columns, self._read.text, self._read.name]
+                    known = [name for name in dict.fromkeys(names) if name in self._table.schema_arrow.names]
+                    self._group = number, self._table.read_row_group(number, columns=known)
+                first = max(part.start, begin)
+                yield self._group[1].slice(first - begin, min(part.stop, end) - first)
+            begin = end
+
+    def _bytes(self, part: Slice) -> bytes:
+        assert self._stream is not None
+        with speaking_of(part.source.path):
+            self._stream.seek(part.start)
+            data = self._stream.read(part.stop - part.start)
+        if len(data) != part.stop - part.start:
+            raise EbertError(f"{part.source.path} has changed since the job began; begin anew (--overwrite)")
+        return data
+
+    def _add(self, number: int, where: str, fields: dict[str, Any], done: Read) -> None:
+        name = fields.get(self._read.name)
+        if name is None and self._read.id is not None:
+            raise EbertError(f"it has no {self._read.id!r}")
+        if name is not None and (isinstance(name, bool) or not isinstance(name, str | int)):
+            raise EbertError(f"its {self._read.name!r} is {name!r}; a name or a number is needed")
+        if isinstance(name, str) and not titles.is_text(name):
+            raise EbertError(f"its {self._read.name!r} is not text")
+        own = {key: value for key, value in fields.items() if key not in (self._read.name, self._read.text)}
+        if self._read.text in fields:
+            own[TEXT] = fields[self._read.text]
+        done.rows.append(Row(number, where if name is None else str(name), where, own))
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(_decode(line))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, EbertError):
+            raise
+        raise EbertError(f"it is not JSON ({error})") from None
+    if isinstance(value, str):
+        return {TEXT: value}
+    if not isinstance(value, dict):
+        raise EbertError(f"it is not a JSON object but {type(value).__name__}")
+    return value
+
+
+def _decode(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise EbertError(f"it is not UTF-8 ({error})") from None

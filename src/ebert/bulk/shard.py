@@ -1,0 +1,159 @@
+"""A shard from beginning to end, in the process that does it: rows are read, worked on and written, all at once."""
+
+import os
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ebert.bulk import arrow
+from ebert.bulk.attempts import REASON, Attempts
+from ebert.bulk.jobs import Done, Job, Worker
+from ebert.bulk.options import ReadOptions
+from ebert.bulk.planning import Shard
+from ebert.bulk.rows import Bad, Reader, Row
+from ebert.errors import EbertError
+
+ROWS, ATTEMPTS, KEY = "rows", "attempts", "job.key"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """All that a worker has to know, whatever engine it works for."""
+
+    job: Job
+    read: ReadOptions
+    folder: Path
+    key: str  # of the job: what it writes is marked with it
+    identity: dict[str, Any]  # of the model
+    threads: int | None = None  # of each worker; as torch likes if not given
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of a shard."""
+
+    shard: int
+    rows: int
+    errors: int
+    blank: int
+    dropped: dict[str, int]
+    worker: str = ""  # who did it
+
+    @property
+    def read(self) -> int:
+        """How many rows were read, for the progress."""
+        return self.rows + self.errors + self.blank
+
+
+class ShardWork:
+    """Does shards, one after the other. It can be sent to another process, and loads the model there, once."""
+
+    def __init__(self, task: Task) -> None:
+        """Nothing is loaded yet."""
+        self.task = task
+        self._worker: Worker | None = None
+        self._reader: Reader | None = None
+
+    def __call__(self, shard: Shard) -> Report:
+        """Do a shard. What is raised can be sent to other processes."""
+        try:
+            return self._do(shard)
+        except (EbertError, OSError):
+            raise
+        except Exception as error:
+            raise RuntimeError(f"{type(error).__name__}: {error}\n{traceback.format_exc()}") from None
+
+    def _do(self, shard: Shard) -> Report:
+        _check_folder(self.task)
+        attempts = Attempts(self.task.folder / ATTEMPTS / f"{shard.number:06d}")
+        careful, fatal = attempts.begin()
+        reader, worker = self._load()
+        read = reader(shard)
+        done = _row_by_row(read.rows, worker, attempts, fatal) if careful else worker(read.rows)
+        bad = sorted([*read.bad, *done.bad], key=lambda one: one.row)
+        report = Report(shard.number, done.table.num_rows, len(bad), read.blank, dict(done.dropped), _name())
+        if report.read != shard.rows:
+            raise AssertionError(f"{shard.rows} rows became {report.read}")
+        note = {**asdict(report), "bad": [asdict(one) for one in bad], "key": self.task.key}
+        note.pop("worker")  # the same shard has the same bytes, whoever does it
+        arrow.write(self.task.folder / ROWS / shard.file, done.table, note)
+        attempts.end()
+        return report
+
+    def close(self) -> None:
+        """Let go of files and the model."""
+        if self._reader is not None:
+            self._reader.close()
+        self._worker = self._reader = None
+
+    def _load(self) -> tuple[Reader, Worker]:
+        """Load what is not loaded yet."""
+        if self._worker is None or self._reader is None:
+            with _threads(self.task.threads):
+                self._worker = self.task.job.load()
+            if self._worker.identity != self.task.identity:
+                raise EbertError(
+                    f"the model that {_name()} has is not the one that the job was begun with; all machines need the "
+                    "same model, encoder and store, at the same place"
+                )
+            self._reader = Reader(self.task.read, self.task.job.columns)
+        return self._reader, self._worker
+
+
+def read_report(path: Path, key: str) -> tuple[Report, list[Bad]] | None:
+    """Give what a shard's file says about it; None if there is none, or it is damaged or of another job."""
+    note = arrow.read_note(path)
+    if note is None or note.pop("key", None) != key:
+        return None
+    bad = [Bad(**one) for one in note.pop("bad")]
+    return Report(**note), bad
+
+
+def _row_by_row(rows: Sequence[Row], worker: Worker, attempts: Attempts, fatal: set[int]) -> Done:
+    """Work on one row after the other, noting each: one of them kills its worker."""
+    import pyarrow as pa
+
+    tables, bad = [worker(()).table], [Bad.of(row, REASON) for row in rows if row.number in fatal]
+    dropped: Counter[str] = Counter()
+    for row in rows:
+        if row.number not in fatal:
+            attempts.at(row.number)
+            done = worker([row])
+            tables.append(done.table)
+            bad += done.bad
+            dropped += done.dropped
+    return Done(pa.concat_tables(tables).combine_chunks(), bad, dropped)
+
+
+def _check_folder(task: Task) -> None:
+    """Complain early if this machine does not see what the job is to be written to."""
+    try:
+        found = (task.folder / KEY).read_text("ascii")
+    except FileNotFoundError:
+        found = ""
+    if found != task.key:
+        raise EbertError(
+            f"{_name()} does not see {task.folder} as the job does; --out must be in a folder that all machines share"
+        )
+
+
+@contextmanager
+def _threads(many: int | None) -> Iterator[None]:
+    """Load a model so that it takes a share of the cores; tokenizers would take all."""
+    if many is None:
+        yield
+        return
+    os.environ |= {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": str(many)}
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(many)
+
+
+def _name() -> str:
+    """Name this process among those of all machines."""
+    return f"{os.uname().nodename}:{os.getpid()}"

@@ -1,0 +1,1 @@
+"""Bulk work and the reading of dumps on a Ray cluster (extra ``ray``)."""

@@ -1,0 +1,114 @@
+"""A job without a model, so that what is tested is the machinery: it counts letters, and does as its rows say."""
+
+import json
+import os
+import signal
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ebert.bulk.jobs import Done, each, need_text, together
+from ebert.bulk.shard import ShardWork
+from ebert.errors import EbertError
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountJob:
+    factor: int = 1
+    weights: str = "of this job"
+
+    kind: ClassVar[str] = "count"
+    columns: ClassVar[tuple[str, ...]] = ()
+
+    def check(self, source, columns, read):
+        need_text(source, columns, read)
+
+    def prepared(self, rows):
+        return self
+
+    def options(self):
+        return {"factor": self.factor}
+
+    def load(self, *, device=None):
+        return CountWorker(self)
+
+    def finish(self, folder, files):
+        return {}
+
+
+class CountWorker:
+    def __init__(self, job):
+        self.identity = {"weights": job.weights}
+        self._job = job
+
+    def __call__(self, rows):
+        bad = []
+        good, texts = each(rows, lambda row: row.text, bad)
+        by_row = {row.number: text for row, text in zip(good, texts, strict=True)}
+        kept = together(good, lambda some: [self._one(row, by_row[row.number]) for row in some], bad)
+        schema = pa.schema({"row": pa.int64(), "id": pa.string(), "letters": pa.int64()})
+        return Done(pa.Table.from_pylist(kept, schema), bad, Counter(rows=len(kept)))
+
+    def _one(self, row, text):
+        if text.startswith("kill"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if text.startswith("once"):  # the first time only
+            mark = Path(text.split()[1])
+            if not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        if text.startswith("refuse"):
+            raise EbertError("refused")
+        if text.startswith("surprise"):
+            raise KeyError("surprise")
+        return {"row": row.number, "id": row.id, "letters": len(text) * self._job.factor}
+
+
+def fail_or_die(task):
+    """A task for workers that is not done well."""
+    what, mark = task
+    if what == "die once" and not Path(mark).exists():
+        Path(mark).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    if what == "fail":
+        raise EbertError("this one failed")
+    if what == "not there":
+        Path(mark).read_text()
+    return what
+
+
+class Here:
+    """An engine in this process, which remembers what it did."""
+
+    def __init__(self):
+        self.done = []
+
+    def __call__(self, task, shards):
+        with closing(ShardWork(task)) as work:
+            for shard in shards:
+                self.done.append(shard.number)
+                yield work(shard)
+
+    def facts(self):
+        return {"engine": "here"}
+
+
+def write(path, texts):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [text if isinstance(text, dict) else {"id": str(number), "text": text} for number, text in enumerate(texts)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def rows_of(folder):
+    """All rows of a job, in the order of its shards."""
+    return [row for file in sorted((folder / "rows").iterdir()) for row in pq.read_table(file).to_pylist()]
+
+
+def shard_bytes(folder):
+    return {file.name: file.read_bytes() for file in (folder / "rows").iterdir()}

@@ -1,0 +1,48 @@
+"""Small random models for jobs: an encoder with a store, and one whose store has a mention table to link with."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+from ebert import EBert, Vectors
+
+sys.path.append(str(Path(__file__).parents[1] / "linking"))
+import link_world
+
+WORDS = ["the", "capital", "of", "is", "Paris", "Rome", "and", "France", "Italy", "in", "a", "city", *link_world.WORDS]
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ",", "/", "*", "'", *WORDS, *LETTERS,
+          *(f"##{letter}" for letter in LETTERS)]  # fmt: skip
+
+
+def write_bert(folder: Path) -> str:
+    torch.manual_seed(0)
+    pieces = {piece: row for row, piece in enumerate(dict.fromkeys(PIECES))}
+    config = BertConfig(
+        vocab_size=len(pieces), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
+        max_position_embeddings=64, initializer_range=0.5,
+    )  # fmt: skip
+    BertForMaskedLM(config).save_pretrained(folder)
+    BertTokenizer(vocab=pieces, do_lower_case=False, model_max_length=64).save_pretrained(folder)
+    return str(folder)
+
+
+def write_model(folder: Path) -> str:
+    """A model that knows three entities."""
+    rng = np.random.default_rng(0)
+    store = Vectors.from_arrays(
+        words=WORDS, word_vectors=rng.normal(size=(len(WORDS), 8)), entities=["France", "Italy", "Paris"],
+        entity_vectors=rng.normal(size=(3, 8)), entity_counts=[50, 7, 3], path=folder / "store",
+    )  # fmt: skip
+    EBert.fit(write_bert(folder / "bert"), store).save_pretrained(folder / "model")
+    return str(folder / "model")
+
+
+def write_linker(folder: Path) -> str:
+    """A model that can link without training."""
+    store = link_world.write_store(folder / "store")
+    EBert.fit(write_bert(folder / "bert"), store).save_pretrained(folder / "model")
+    return str(folder / "model")

@@ -1,0 +1,293 @@
+"""Jobs that are killed, stopped, run out of disk or lose workers go on, and end with the same bytes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import bulk_jobs
+import pytest
+from bulk_jobs import CountJob, Here, rows_of, shard_bytes, write
+
+from ebert.bulk.local import LocalEngine
+from ebert.bulk.options import ReadOptions, Workers
+from ebert.bulk.run import run
+from ebert.errors import EbertError
+
+
+def processes(workers=2):
+    return LocalEngine(Workers(most=workers))
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return write(tmp_path / "in.jsonl", ["x" * number for number in range(100)])
+
+
+READ = ReadOptions(shard_rows=7)
+EXPECTED = [{"row": number, "id": str(number), "letters": number} for number in range(100)]
+
+
+@pytest.mark.parametrize("engine", [Here, processes, lambda: processes(1)])
+def test_every_row_once_and_a_manifest(corpus, tmp_path, engine):
+    done = run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=engine())
+    assert rows_of(tmp_path / "out") == EXPECTED
+    assert (done["rows"], done["errors"], done["blank"], done["complete"]) == (100, 0, 0, True)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["identity"]["inputs"]["in.jsonl"]["rows"] == 100
+    assert manifest["identity"]["options"] == {
+        "text": "text", "id": None, "lines": False, "shard-rows": 7, "factor": 1,
+    }  # fmt: skip
+    assert manifest["identity"]["model"] == {"weights": "of this job"}
+    assert sum(shard["rows"] for shard in manifest["shards"]) == 100
+    assert [shard["file"] for shard in manifest["shards"]][:2] == ["rows/000000.parquet", "rows/000001.parquet"]
+    assert manifest["dropped"] == {"rows": 100}
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"manifest.json", "errors.jsonl", "rows", "job.key", ".lock"}
+
+
+SCRIPT = """
+import contextlib, os, resource, signal, sys
+sys.path.insert(0, sys.argv[1])
+from bulk_jobs import CountJob
+from ebert.bulk.local import LocalEngine
+from ebert.bulk.options import ReadOptions, Workers
+from ebert.bulk.run import run
+path, out, workers, times, number, limit = sys.argv[2:]
+signal.signal(signal.SIGINT, signal.default_int_handler)
+left = int(times)
+@contextlib.contextmanager
+def watch(what, *, total=None, unit=""):
+    def advance(amount):
+        global left
+        left -= amount > 0
+        if left == 0:
+            os.kill(os.getpid(), int(number))
+    yield advance
+if int(limit):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
+if __name__ == "__main__":
+    try:
+        run(CountJob(), [path], out, read=ReadOptions(shard_rows=7), engine=LocalEngine(Workers(most=int(workers))),
+            watch=watch)
+    except KeyboardInterrupt:
+        sys.exit("interrupted")
+    except OSError as error:
+        sys.exit(f"OSError: {error}")
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+
+    def begin(corpus, out, *, workers=2, times=0, number=0, limit=0):
+        here = str(Path(__file__).parent)
+        command = [sys.executable, path, here, corpus, out, workers, times, int(number), limit]
+        return subprocess.run([*map(str, command)], capture_output=True, text=True)
+
+    return begin
+
+
+@pytest.mark.parametrize(
+    ("number", "workers", "times"),
+    [(signal.SIGKILL, 2, 4), (signal.SIGKILL, 1, 1), (signal.SIGINT, 2, 4), (signal.SIGKILL, 2, 15)],
+)
+def test_a_job_that_was_stopped_goes_on(corpus, tmp_path, script, number, workers, times):
+    done = script(corpus, tmp_path / "out", workers=workers, times=times, number=number)
+    assert done.returncode == (-9 if number == signal.SIGKILL else 1)
+    assert done.stderr.strip() == ("" if number == signal.SIGKILL else "interrupted")
+    before = shard_bytes(tmp_path / "out")
+    kept = {name for name in before if not name.startswith(".")}
+    assert times <= len(kept) <= 15
+    assert not json.loads((tmp_path / "out" / "manifest.json").read_text())["complete"] or times == 15
+    stamps = {name: (tmp_path / "out" / "rows" / name).stat().st_mtime_ns for name in kept}
+    engine = Here()
+    run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=engine)
+    assert rows_of(tmp_path / "out") == EXPECTED
+    assert len(engine.done) == 15 - len(kept)
+    assert all((tmp_path / "out" / "rows" / name).stat().st_mtime_ns == stamp for name, stamp in stamps.items())
+    run(CountJob(), [corpus], tmp_path / "fresh", read=READ, engine=Here())
+    assert shard_bytes(tmp_path / "out") == shard_bytes(tmp_path / "fresh")
+
+
+def test_a_full_disk_says_how_to_go_on(corpus, tmp_path, script):
+    done = script(corpus, tmp_path / "out", limit=1200)  # the manifest and the key fit, shards do not
+    assert done.returncode == 1
+    assert "what is done is kept: run the same command again" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not [name for name in shard_bytes(tmp_path / "out") if name.startswith(".")]
+    run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=Here())
+    assert rows_of(tmp_path / "out") == EXPECTED
+
+
+def test_a_complete_job_is_not_done_again(corpus, tmp_path):
+    run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=Here())
+    engine = Here()
+    done = run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=engine)
+    assert engine.done == []
+    assert (done["rows"], done["complete"]) == (100, True)
+
+
+def test_shards_that_are_lost_or_damaged_are_done_again(corpus, tmp_path):
+    run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=Here())
+    rows = tmp_path / "out" / "rows"
+    (rows / "000003.parquet").unlink()
+    (rows / "000005.parquet").write_bytes((rows / "000005.parquet").read_bytes()[:100])
+    run(CountJob(factor=2), [corpus], tmp_path / "other", read=READ, engine=Here())
+    (rows / "000007.parquet").write_bytes((tmp_path / "other" / "rows" / "000007.parquet").read_bytes())
+    engine = Here()
+    run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=engine)
+    assert engine.done == [3, 5, 7]
+    assert rows_of(tmp_path / "out") == EXPECTED
+
+
+def test_other_inputs_options_or_models_are_refused_in_words(corpus, tmp_path):
+    out = tmp_path / "out"
+    run(CountJob(), [corpus], out, read=READ, engine=Here())
+    with pytest.raises(EbertError, match=r"options factor was 1, is 2\. Choose another --out, or replace it"):
+        run(CountJob(factor=2), [corpus], out, read=READ, engine=Here())
+    with pytest.raises(EbertError, match="options shard-rows was 7, is 8"):
+        run(CountJob(), [corpus], out, read=ReadOptions(shard_rows=8), engine=Here())
+    with pytest.raises(EbertError, match="model weights was of this job, is others"):
+        run(CountJob(weights="others"), [corpus], out, read=READ, engine=Here())
+    corpus.write_text(corpus.read_text().replace("xxx", "xyx", 1))
+    with pytest.raises(EbertError, match=r"inputs in\.jsonl sha256 has changed"):
+        run(CountJob(), [corpus], out, read=READ, engine=Here())
+    assert rows_of(out) == EXPECTED
+    run(CountJob(factor=2), [corpus], out, read=READ, engine=Here(), overwrite=True)
+    assert [row["letters"] for row in rows_of(out)] == [2 * number for number in range(100)]
+
+
+def test_a_folder_of_something_else_is_left_alone(corpus, tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("x")
+    with pytest.raises(EbertError, match="holds something else"):
+        run(CountJob(), [corpus], tmp_path / "thesis", engine=Here(), overwrite=True)
+    (tmp_path / "thesis" / "manifest.json").write_text("{}")
+    with pytest.raises(EbertError, match="holds something else"):
+        run(CountJob(), [corpus], tmp_path / "thesis", engine=Here(), overwrite=True)
+    with pytest.raises(EbertError, match="is a file"):
+        run(CountJob(), [corpus], corpus, engine=Here())
+    with pytest.raises(EbertError, match="not a folder"):
+        run(CountJob(), [corpus], corpus / "out", engine=Here())
+
+
+def test_two_at_once_do_not_mix(corpus, tmp_path):
+    class Nosy(Here):
+        def __call__(self, task, shards):
+            with pytest.raises(EbertError, match="another process works on"):
+                run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=Here())
+            yield from super().__call__(task, shards)
+
+    run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=Nosy())
+    assert rows_of(tmp_path / "out") == EXPECTED
+
+
+def test_what_a_job_wrote_is_not_read_as_rows_by_mistake(corpus, tmp_path):
+    run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=Here())
+    with pytest.raises(EbertError, match=r"its rows are in .*out/rows: give that"):
+        run(CountJob(), [tmp_path / "out"], tmp_path / "next", engine=Here())
+
+
+def test_bad_rows_go_to_a_list_and_the_others_are_done(tmp_path):
+    texts = ["good", "refuse", "surprise", {"id": "nothing"}, {"text": "half \ud800"}, "good too"]
+    corpus = write(tmp_path / "in.jsonl", texts)
+    corpus.write_text(corpus.read_text() + "{broken\n\n")
+    done = run(CountJob(), [corpus], tmp_path / "out", engine=Here())
+    assert [row["id"] for row in rows_of(tmp_path / "out")] == ["0", "5"]
+    bad = [json.loads(line) for line in (tmp_path / "out" / "errors.jsonl").read_text().splitlines()]
+    assert [(one["row"], one["id"], one["where"]) for one in bad] == [
+        (1, "1", "in.jsonl:2"), (2, "2", "in.jsonl:3"), (3, "nothing", "in.jsonl:4"), (4, "in.jsonl:5", "in.jsonl:5"),
+        (6, "in.jsonl:7", "in.jsonl:7"),
+    ]  # fmt: skip
+    assert [one["reason"].partition(" (")[0] for one in bad] == [
+        "refused", "KeyError: 'surprise'", "it has no text",
+        "its text has half a surrogate pair at 5 and is not text", "it is not JSON",
+    ]  # fmt: skip
+    assert (done["rows"], done["errors"], done["blank"]) == (2, 5, 1)
+
+
+def test_rows_that_all_fail_by_surprise_are_not_to_blame(tmp_path):
+    corpus = write(tmp_path / "in.jsonl", ["surprise"] * 3)
+    with pytest.raises(RuntimeError, match="KeyError: 'surprise'"):
+        run(CountJob(), [corpus], tmp_path / "out", engine=Here())
+
+
+def test_nothing_but_bad_rows_is_an_error(tmp_path):
+    corpus = write(tmp_path / "in.jsonl", ["refuse"] * 3)
+    with pytest.raises(EbertError, match=r"nothing came of any row; .*errors\.jsonl says why"):
+        run(CountJob(), [corpus], tmp_path / "out", engine=Here())
+    assert len((tmp_path / "out" / "errors.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_worker_that_dies_is_replaced(tmp_path):
+    """It dies once, through no fault of its rows, which come out as if nothing had happened."""
+    texts = [f"text {number}" for number in range(40)]
+    corpus = write(tmp_path / "in.jsonl", [*texts[:20], f"once {tmp_path / 'mark'}", *texts[20:]])
+    done = run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=processes())
+    assert (tmp_path / "mark").exists()
+    assert (done["rows"], done["errors"]) == (41, 0)
+    run(CountJob(), [corpus], tmp_path / "again", read=READ, engine=Here())
+    assert shard_bytes(tmp_path / "out") == shard_bytes(tmp_path / "again")
+
+
+def test_a_row_that_kills_its_worker_is_found_and_left_out(tmp_path):
+    texts = [f"text {number}" for number in range(20)]
+    corpus = write(tmp_path / "in.jsonl", [*texts[:9], "kill me", *texts[9:12], "kill me too", *texts[12:]])
+    done = run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=processes())
+    assert (done["rows"], done["errors"]) == (20, 2)
+    bad = [json.loads(line) for line in (tmp_path / "out" / "errors.jsonl").read_text().splitlines()]
+    assert [one["row"] for one in bad] == [9, 13]
+    assert all("its worker died at this row" in one["reason"] for one in bad)
+    assert [row["row"] for row in rows_of(tmp_path / "out")] == [n for n in range(22) if n not in (9, 13)]
+    assert not (tmp_path / "out" / "attempts").exists()
+
+
+def test_where_every_row_kills_its_worker_the_job_ends_in_words(tmp_path):
+    corpus = write(tmp_path / "in.jsonl", ["kill"] * 30)
+    with pytest.raises(EbertError, match="workers died 10 times in shard 000000"):
+        run(CountJob(), [corpus], tmp_path / "out", read=ReadOptions(shard_rows=30), engine=processes(1))
+
+
+def test_a_worker_with_another_model_or_another_disk_is_refused(corpus, tmp_path):
+    class Elsewhere(Here):
+        def __init__(self, change):
+            super().__init__()
+            self.change = change
+
+        def __call__(self, task, shards):
+            yield from super().__call__(self.change(task), shards)
+
+    other = Elsewhere(lambda task: replace(task, job=CountJob(weights="stale")))
+    with pytest.raises(EbertError, match="is not the one that the job was begun with"):
+        run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=other)
+    other = Elsewhere(lambda task: replace(task, folder=tmp_path / "not shared"))
+    with pytest.raises(EbertError, match="must be in a folder that all machines share"):
+        run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=other)
+
+
+def test_missing_columns_are_named_before_the_work(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"body": ["x"], "title": ["y"]}), tmp_path / "a.parquet")
+    with pytest.raises(EbertError, match=r"has no column 'text'; it has body, title \(--text-column"):
+        run(CountJob(), [tmp_path / "a.parquet"], tmp_path / "out", engine=Here())
+    with pytest.raises(EbertError, match="has no column 'key'"):
+        run(CountJob(), [tmp_path / "a.parquet"], tmp_path / "out", read=ReadOptions(text="body", id="key"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_workers_take_a_share_of_the_cores():
+    from ebert.bulk import local
+
+    assert local.how_many(Workers()) <= local.cores()
+    assert local.how_many(Workers(most=50)) == 50
+    assert local.how_many(Workers(gpus=1)) == 1
+    assert bulk_jobs.CountJob().load().identity
+    assert os.cpu_count() >= local.cores() >= 1

@@ -1,0 +1,106 @@
+"""Real clusters on this machine: two nodes of one core each, and everything of them gone afterwards."""
+
+import os
+import select
+import signal
+import sys
+import uuid
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+if sys.version_info >= (3, 15):
+    collect_ignore_glob = ["test_*.py"]  # Ray has no wheels for it yet
+
+HERE = Path(__file__).parent
+for folder in (HERE.parent / "bulk", HERE.parent / "wikipedia"):
+    sys.path.append(str(folder))
+# What the workers of a cluster may import: jobs of these tests.
+os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent / "bulk"), os.environ.get("PYTHONPATH", "")])
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+
+# A node that is killed is missed after seconds, not after half a minute.
+QUICK = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 1000, "health_check_failure_threshold": 4}
+STORE = 100 << 20
+PATIENCE = 60  # seconds that a process of a cluster may take to go
+
+
+def marked(mark):
+    """Give the processes with a mark in their environment, this one left out."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is somebody else's
+            if mark.encode() in (place / "environ").read_bytes() and int(place.name) != os.getpid():
+                found.append(int(place.name))
+    return found
+
+
+def still_there(mark):
+    """Give the processes with a mark that do not end by themselves.
+
+    Ray's agent looks for its head for a minute after a kill, and then goes, too; that is not waited for.
+    """
+    left = []
+    for pid in marked(mark):
+        with suppress(OSError):
+            if b"DashboardAgent" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                continue
+            handle = os.pidfd_open(pid)
+            if not select.select([handle], [], [], PATIENCE)[0]:
+                left.append((pid, Path(f"/proc/{pid}/cmdline").read_bytes()[:200]))
+            os.close(handle)
+    return left
+
+
+def start():
+    """Start two nodes. Ray gives a node half a minute, which on a machine with much else to do may be too little."""
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False, "_system_config": QUICK}
+    for last in (False, False, True):
+        mark = os.environ["EBERT_TEST_CLUSTER"] = uuid.uuid4().hex
+        made = Cluster()
+        try:
+            made.add_node(**head)
+            made.add_node(num_cpus=1, object_store_memory=STORE)
+        except Exception:
+            made.shutdown()
+            for pid in marked(mark):
+                os.kill(pid, signal.SIGKILL)
+            if last:
+                raise
+        else:
+            return made, mark
+        finally:
+            del os.environ["EBERT_TEST_CLUSTER"]  # other processes of these tests are not the cluster's
+    raise AssertionError
+
+
+@contextmanager
+def started():
+    """Start a cluster of two nodes and connect to it."""
+    import ray
+
+    made, mark = start()
+    try:
+        ray.init(address=made.address, log_to_driver=False)
+        yield made
+    finally:
+        ray.shutdown()
+        made.shutdown()
+    assert still_there(mark) == []
+
+
+@pytest.fixture
+def cluster():
+    """A cluster of two nodes that this process is connected to, to be killed."""
+    with started() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def shared_cluster():
+    """One for all tests of a file."""
+    with started() as made:
+        yield made

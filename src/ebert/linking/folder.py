@@ -101,8 +101,8 @@ def load(
 
 
 def zero_shot(model: EBert) -> LinkerOptions:
-    """Give the way to link without training, without refinement as in the paper's Table 6."""
-    options = LinkerOptions(rounds=1)
+    """Give the way to link without training, as in the paper's Table 6: no refinement, and no prior of "no entity"."""
+    options = LinkerOptions(rounds=1, link_prior=False)
     try:
         from ebert.linking.packed import check
 

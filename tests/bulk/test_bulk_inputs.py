@@ -242,5 +242,5 @@ def test_options_that_make_no_sense():
         ReadOptions(shard_rows=0)
     with pytest.raises(EbertError, match="at least 3 workers but at most 2"):
         Workers(most=2, least=3)
-    with pytest.raises(EbertError, match="at least one core"):
+    with pytest.raises(EbertError, match="it needs a core"):
         Workers(cpus=0)

@@ -32,7 +32,7 @@ class LocalEngine:
     def __call__(self, task: Task, shards: Sequence[Shard]) -> Generator[Report, None, None]:
         """Do shards."""
         many = how_many(self.workers)
-        work = ShardWork(replace(task, threads=max(1, cores() // many)))
+        work = ShardWork(replace(task, threads=self.workers.cpus or max(1, cores() // many)))
         for _, report in pool.run(work, shards, processes=min(many, len(shards)), apart=True, option="--workers"):
             yield report
 
@@ -47,7 +47,7 @@ def how_many(workers: Workers) -> int:
         return workers.most
     if workers.gpus:
         return workers.least
-    return max(workers.least, min(cores() // workers.cpus, memory() // MEMORY))
+    return max(workers.least, min(cores() // (workers.cpus or 1), memory() // MEMORY))
 
 
 def cores() -> int:

@@ -43,13 +43,13 @@ class Workers:
     """As many as there are cores (of this machine, or of the cluster), if not given."""
     least: int = 1
     """Of an autoscaling pool."""
-    cpus: int = 1
-    """Cores of each, where an engine counts them."""
+    cpus: int | None = None
+    """Cores of each; if not given, those of this machine are divided among them, and on a cluster each has one."""
     gpus: float = 0.0
     """GPUs of each; less than one shares one among several workers."""
 
     def __post_init__(self) -> None:
         if self.most is not None and self.most < self.least:
             raise EbertError(f"there are to be at least {self.least} workers but at most {self.most}")
-        if self.least < 1 or self.cpus < 1 or self.gpus < 0:
-            raise EbertError("a worker needs at least one core, no engine works without a worker, and no GPU is less")
+        if self.least < 1 or (self.cpus is not None and self.cpus < 1) or self.gpus < 0:
+            raise EbertError("there must be a worker, and it needs a core; GPUs cannot be fewer than none")

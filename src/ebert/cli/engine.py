@@ -34,8 +34,8 @@ def worker_options(command: Command) -> Command:
         click.option("--workers", type=click.IntRange(1), help="At most so many.  [default: as many as cores]"),
         click.option("--least-workers", type=click.IntRange(1), default=1, show_default=True,
                      help="Of the pool that grows and shrinks (ray)."),
-        click.option("--cpus-per-worker", type=click.IntRange(1), default=1, show_default=True,
-                     help="Cores of a worker (ray)."),
+        click.option("--cpus-per-worker", type=click.IntRange(1),
+                     help="Cores of a worker.  [default: this machine's, divided among them; 1 with ray]"),
         click.option("--gpus-per-worker", type=click.FloatRange(0), default=0.0, show_default=True,
                      help="GPUs of a worker; 0.5 shares one between two."),
     )):  # fmt: skip
@@ -44,7 +44,7 @@ def worker_options(command: Command) -> Command:
 
 
 def engine_of(
-    *, engine: str, address: str | None, workers: int | None, least_workers: int, cpus_per_worker: int,
+    *, engine: str, address: str | None, workers: int | None, least_workers: int, cpus_per_worker: int | None,
     gpus_per_worker: float,
 ) -> "Engine":  # fmt: skip
     """Give the engine that options ask for."""

@@ -17,6 +17,7 @@ STORE = 256 << 20  # bytes of shared memory of a cluster of our own: only shards
 def need_ray() -> Any:
     """Give Ray, or say how to get it. It sends nothing about its use to its makers."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # it warns about things that are Ray Data's own
     try:
         import ray
         import ray.data

@@ -32,19 +32,19 @@ class RayEngine:
 
     def __call__(self, task: Task, shards: Sequence[Shard]) -> Generator[Report, None, None]:
         """Do shards."""
-        ray, workers = need_ray(), self.workers
-        with connected(self.address, cpus=workers.cpus * how_many(workers)), _quiet(ray):
-            most = min(len(shards), workers.most or max(workers.least, cores() // workers.cpus))
+        ray, workers, cpus = need_ray(), self.workers, self.workers.cpus or 1
+        with connected(self.address, cpus=cpus * how_many(workers)), _quiet(ray):
+            most = min(len(shards), workers.most or max(workers.least, cores() // cpus))
             pool = ray.data.ActorPoolStrategy(
                 min_size=min(workers.least, most), max_size=most, max_tasks_in_flight_per_actor=AHEAD
             )
             given = [{"shard": pickle.dumps(shard)} for shard in shards]
             reports = ray.data.from_items(given, override_num_blocks=len(given)).map_batches(
                 ShardActor,
-                fn_constructor_args=(replace(task, threads=workers.cpus),),
+                fn_constructor_args=(replace(task, threads=cpus),),
                 batch_size=1,
                 compute=pool,
-                num_cpus=workers.cpus,
+                num_cpus=cpus,
                 num_gpus=workers.gpus or None,
             )
             for batch in _streamed(reports):

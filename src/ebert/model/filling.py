@@ -59,6 +59,10 @@ class Filler:
         """Cut passages into wordpieces and entities."""
         return self._injector.sequences(passages, mode)
 
+    def show(self, pieces: Pieces) -> list[str]:
+        """Write a sequence for people: wordpieces, and entities as titles with underscores."""
+        return self._injector.sequencer.show(pieces)
+
     def logits(self, batch: Sequence[Pieces]) -> Tensor:
         """Give the logits of all wordpieces for all masks of a batch, shape (masks, vocabulary)."""
         for pieces in batch:
@@ -71,9 +75,8 @@ class Filler:
         logits = self._encoder.logits(self._injector.tensors(batch), (rows, columns))  # (masks, vocabulary)
         return logits[:, : self._vocabulary.size].float()  # some encoders pad their vocabulary
 
-    def __call__(self, batch: Sequence[Pieces], *, top: int, candidates: Sequence[int] | None) -> list[Filled]:
-        """Fill all masks of a batch. With candidates (wordpieces), probabilities are among these."""
-        logits = self.logits(batch)
+    def answers(self, logits: Tensor, *, top: int, candidates: Sequence[int] | None = None) -> list[tuple[Answer, ...]]:
+        """Give the best wordpieces for each row of logits. With candidates, probabilities are among these."""
         if candidates is not None:
             chosen = torch.tensor(candidates, device=logits.device)
             logits = logits[:, chosen]  # (masks, candidates)
@@ -81,10 +84,14 @@ class Filler:
         values, indices = probabilities.topk(min(top, probabilities.shape[1]))
         if candidates is not None:
             indices = chosen[indices]
-        answers = [
+        return [
             tuple(Answer(self._vocabulary.show(piece), value) for piece, value in zip(line, scores, strict=True))
             for line, scores in zip(indices.tolist(), values.tolist(), strict=True)
         ]
+
+    def __call__(self, batch: Sequence[Pieces], *, top: int, candidates: Sequence[int] | None) -> list[Filled]:
+        """Fill all masks of a batch. With candidates (wordpieces), probabilities are among these."""
+        answers = self.answers(self.logits(batch), top=top, candidates=candidates)
         missing = self._injector.missing
         filled = []
         for pieces in batch:

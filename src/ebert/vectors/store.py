@@ -183,6 +183,10 @@ class Vectors:
         """Give the titles closest to a name, the closest first."""
         return lookup.suggest(self._catalogue, self._added, name, count)
 
+    def complete(self, typed: str, count: int = 8) -> list[Entity]:
+        """Give the entities that somebody who is typing a name may mean, the likeliest first."""
+        return [entity for title in self.suggest(typed, count) if (entity := self.find(title)) is not None]
+
     def unknown(self, name: str) -> UnknownNameError:
         """Make the error for an entity that has no vector."""
         close = ", ".join(repr(title) for title in self.suggest(name))

@@ -1,0 +1,76 @@
+"""Linking for many clients: texts that are linked in the same way go through the encoder together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ebert.linking.document import Document, Span
+from ebert.linking.linked import Linked, LinkedMention
+from ebert.linking.linker import Linker
+
+PIECE = 3  # letters of a wordpiece, about
+
+
+@dataclass(frozen=True, slots=True)
+class LinkJob:
+    """A text to link. With spans, these are linked, each to its likeliest candidate."""
+
+    document: Document
+    rounds: int | None = None  # of refinement; the linker's own if not given
+    spans: tuple[Span, ...] | None = None
+
+    @property
+    def tokens(self) -> int:
+        """What the job costs, about: blocks for spans are about as many as the words."""
+        return 2 * (len(self.document.text) // PIECE) + 2
+
+
+class LinkWork:
+    """Links texts and writes down what was found."""
+
+    def __init__(self, linker: Linker, *, budget: int | None = None) -> None:
+        """Work with a linker."""
+        self.linker, self._budget = linker, budget
+
+    def run(self, jobs: Sequence[LinkJob]) -> list[tuple[Linked, ...]]:
+        """Link texts; give for each what was linked after each round."""
+        groups: dict[tuple[int | None, bool], list[int]] = {}
+        for number, job in enumerate(jobs):
+            groups.setdefault((job.rounds, job.spans is not None), []).append(number)
+        results: dict[int, tuple[Linked, ...]] = {}
+        for (rounds, given), numbers in groups.items():
+            results.update(zip(numbers, self._together([jobs[n] for n in numbers], rounds, given=given), strict=True))
+        return [results[number] for number in range(len(jobs))]
+
+    def _together(self, jobs: Sequence[LinkJob], rounds: int | None, *, given: bool) -> list[tuple[Linked, ...]]:
+        documents = [job.document for job in jobs]
+        if not given:
+            return list(self.linker.trace(documents, threshold=0.0, rounds=rounds, budget=self._budget))
+        spans = [job.spans or () for job in jobs]
+        found = self.linker.disambiguate(documents, spans, rounds=rounds, budget=self._budget)
+        return [(linked,) for linked in found]
+
+    def write(self, steps: Sequence[Linked], *, threshold: float | None, trace: bool) -> dict[str, Any]:
+        """Give what the client gets: mentions that are probable enough."""
+        least = self.linker.threshold if threshold is None else threshold
+        rounds = [[_mention(one) for one in step.mentions if one.probability >= least] for step in steps]
+        value: dict[str, Any] = {"text": steps[-1].document.text, "mentions": rounds[-1]}
+        if trace:
+            value["rounds"] = rounds
+        return value
+
+
+def _mention(mention: LinkedMention) -> dict[str, Any]:
+    return {
+        "start": mention.start,
+        "end": mention.end,
+        "text": mention.text,
+        "entity": mention.entity,
+        "url": mention.url,
+        "probability": mention.probability,
+        "null_probability": mention.null,
+        "candidates": [
+            {"entity": one.title, "prior": one.prior, "score": one.score, "probability": one.probability}
+            for one in mention.candidates
+        ],
+    }

@@ -9,7 +9,7 @@ from ebert.errors import EbertError, UnknownNameError
 from ebert.linking.document import Document
 from ebert.linking.linked import Linked
 from ebert.model.sequence import Mode
-from ebert.serve.examples import EXAMPLES
+from ebert.serve import examples
 from ebert.serve.exploring import Explorer
 from ebert.serve.filling import FillJob, FillWork, Masks, warm_up
 from ebert.serve.lane import ClosedError, FullError, Lane, LaneOptions
@@ -74,7 +74,7 @@ class Service:
                 "strategy": linker.options.strategy,
             },
             "limits": {"characters": limits.characters, "body": limits.body, "top": limits.top},
-            "examples": EXAMPLES,
+            "examples": examples.known(loaded.vectors),
         }
 
     async def fill(

@@ -240,10 +240,11 @@ class LimitsInfo(BaseModel):
 
 
 class Example(BaseModel):
-    """A text to try."""
+    """A text to try, with its entities as markup."""
 
     text: str
     note: str
+    group: str
 
 
 class ModelInfo(BaseModel):

@@ -83,7 +83,7 @@ def refine(
     *,
     rounds: int,
     always: bool = False,
-    watch: Callable[[list[State]], None] = lambda states: None,
+    watch: Callable[[list[State]], None] | None = None,
 ) -> list[State]:
     """Link the spans of chunks in rounds. With `always` every span names an entity: mentions are given.
 
@@ -98,5 +98,6 @@ def refine(
             candidates = [verdict for verdict in verdicts if always or verdict.linked]
             most = quota(round_, rounds, len(state.decoded), len(candidates))
             state.decoded.update({one.placed: one for one in choose(candidates, most)})
-        watch(states)
+        if watch is not None:
+            watch(states)
     return states

@@ -10,12 +10,14 @@ from starlette.exceptions import HTTPException
 
 from ebert import __version__
 from ebert.serve import shapes
-from ebert.serve.guard import Guard, encode
+from ebert.serve.encoding import encode
+from ebert.serve.guard import Guard
 from ebert.serve.page_files import POLICY, content_type, page_files
 from ebert.serve.problem import Problem
 from ebert.serve.service import Service
 from ebert.text import Mention
 
+TURTLE = ("text/turtle", "application/x-turtle")  # the second is what GERBIL says
 CHANGING = frozenset({("POST", "/api/entities")})
 
 Count = Annotated[int, Query(ge=1, description="How many at most.")]
@@ -28,27 +30,29 @@ class Json(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """Write it."""
-        return encode(content)
+        """Write it, unless that was done already."""
+        return content if isinstance(content, bytes) else encode(content)
 
 
-def make_app(service: Service, *, begin: Callable[[], None] = lambda: None) -> Guard:
-    """Make the application of a service. `begin` is called when it listens, and should not wait."""
+def make_app(service: Service, *, begin: Callable[[], None] | None = None) -> Guard:
+    """Make the application of a service. `begin` is called right before it listens, and should not wait."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        begin()
+        if begin is not None:
+            begin()
         yield
         service.stop()
 
     app = FastAPI(
         title="ebert", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
         description="Fill masks with entity knowledge, link entities, look at vectors, add entities.",
-        default_response_class=Json,
+        default_response_class=Json, redirect_slashes=False,
     )  # fmt: skip
     _errors(app)
     _about(app, service)
     _model(app, service)
+    _nif(app, service)
     _entities(app, service)
     _page(app)
     endpoints = frozenset(route.path for route in app.routes if hasattr(route, "path"))
@@ -66,10 +70,14 @@ def _errors(app: FastAPI) -> None:
         return Json({"error": error.error}, error.status, error.headers)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
         found = error.errors()
-        if any(one["type"] == "json_invalid" for one in found):
-            return Json({"error": f"the request is not JSON: {found[0].get('ctx', {}).get('error', '')}"}, 400)
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if request.method == "POST" and kind != "application/json":
+            return Json({"error": "send JSON, and say so with the header 'Content-Type: application/json'"}, 422)
+        if found and found[0]["type"] == "json_invalid":
+            why = found[0].get("ctx", {}).get("error", "it cannot be read")
+            return Json({"error": f"the request is not JSON ({why}, at character {found[0]['loc'][-1]})"}, 400)
         return Json({"error": "; ".join(map(_sentence, found[:5]))}, 422)
 
     @app.exception_handler(HTTPException)
@@ -133,6 +141,30 @@ def _model(app: FastAPI, service: Service) -> None:
     async def link(asked: shapes.LinkRequest) -> Response:
         """Find the entities of a text and link them."""
         return Json(await service.link(asked.text, threshold=asked.threshold, rounds=asked.rounds, trace=asked.trace))
+
+
+def _nif(app: FastAPI, service: Service) -> None:
+    @app.post(
+        "/nif", tags=["model"], response_class=Response,
+        responses={
+            200: {"content": {kind: {"schema": {"type": "string"}} for kind in TURTLE}, "description": "NIF."},
+            **shapes.errors(400, 401, 403, 404, 408, 413, 422, 503, 504),
+        },
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {kind: {"schema": {"type": "string"}, "example": shapes.NIF} for kind in TURTLE},
+            }
+        },
+    )  # fmt: skip
+    async def nif(request: Request) -> Response:
+        """Link texts in NIF, as GERBIL sends them: all that they name, or the mentions that are given."""
+        try:
+            text = (await request.body()).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise Problem(400, f"the request is not UTF-8 ({error.reason} at byte {error.start})") from None
+        kind = TURTLE[1] if TURTLE[1] in request.headers.get("accept", "") else TURTLE[0]
+        return Response(await service.nif(text), media_type=f"{kind}; charset=utf-8")
 
 
 def _entities(app: FastAPI, service: Service) -> None:

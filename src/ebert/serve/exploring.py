@@ -4,15 +4,19 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError, UnknownNameError
 from ebert.serve.loading import Loaded
+from ebert.serve.problem import Problem
+from ebert.text import titles
 from ebert.vectors import Entity, Vectors
 from ebert.vectors.entity import Neighbour
 from ebert.vectors.nearest import nearest
 from ebert.wikipedia.tokens import words_of
 
+ALIASES = 50  # other names of an entity that are shown
 _TINY = 1e-12
 
 
@@ -27,6 +31,11 @@ class Explorer:
     @property
     def _vectors(self) -> Vectors:
         return self._loaded.vectors
+
+    def prepare(self) -> None:
+        """Do now what happens once, so that the first client need not wait for it."""
+        self._vectors.completer.prepare()
+        _ = self._pieces
 
     def suggest(self, typed: str, count: int) -> dict[str, Any]:
         """Suggest entities to somebody who is typing."""
@@ -64,14 +73,21 @@ class Explorer:
     def add(self, title: str, description: str, aliases: list[str], *, replace: bool) -> dict[str, Any]:
         """Add an entity from its description to every store of the service."""
         if self._taken >= self._most_added:
-            raise EbertError(f"this service has taken {self._taken:,} entities, as many as it takes; start it again")
+            raise Problem(422, f"this service takes {self._most_added:,} entities, and has them; start it again")
+        title = titles.clean(title)
+        known = self._vectors.find(title)
+        if known is not None and known.title == title and not replace:
+            why = f'there is an entity {title!r} already; choose another title, or send "replace": true'
+            raise Problem(409, why)
+        row = {"title": title, "description": description, "aliases": aliases}
         for store in self._loaded.stores:
-            entity = store.add(title, description=description, aliases=aliases, replace=replace)
+            report = store.add_many([row], replace=replace)
+            if report.bad:
+                raise EbertError(f"{title[:200]!r} was not added: {report.bad[0].reason}")
         self._taken += 1
-        entity = self._find(entity.title)
         words = dict.fromkeys(words_of(description, lowercase=self._vectors.lowercase))
         used = [word for word in words if self._vectors.find_word(word) is not None]
-        return {"entity": self._described(entity), "words_used": used}
+        return {"entity": self._described(self._find(title)), "words_used": used}
 
     def _find(self, name: str) -> Entity:
         found = self._vectors.find(name)
@@ -82,22 +98,28 @@ class Explorer:
         return found
 
     def _described(self, entity: Entity) -> dict[str, Any]:
-        return {**_short(entity), "wikidata": entity.qid}
+        return {**_short(entity), "wikidata": entity.qid, "aliases": self._vectors.aliases(entity, ALIASES)}
 
     @cached_property
     def _pieces(self) -> tuple[NDArray[np.float32], list[str]]:
-        """The wordpiece vectors that may be shown: no special ones, and none that nobody trained."""
+        """The wordpieces that are words of the store, and their vectors.
+
+        Others (single letters of scripts that the encoder hardly ever saw) lie near the middle of all wordpieces,
+        and so near everything.
+        """
         model = self._loaded.model
-        weight = model.encoder.get_input_embeddings().weight  # type: ignore[union-attr]
-        table = weight.detach().float().cpu().numpy()
-        special = set(model.tokenizer.all_special_ids)
-        ids = [i for text, i in model.vocabulary.pieces.items() if i not in special and "[unused" not in text]
-        return table[ids], [model.vocabulary.show(i) for i in ids]
+        words = model.vocabulary.words_in(self._vectors.find_word)
+        weight = model.encoder.get_input_embeddings().weight
+        assert isinstance(weight, torch.Tensor)
+        table = weight.detach()[list(words.values())].float().cpu().numpy()
+        return table, list(words)
 
     def _wordpieces(self, entity: Entity, count: int) -> list[dict[str, Any]]:
+        """Give the wordpieces nearest to what the encoder sees of an entity, seen from the middle of them all."""
         table, names = self._pieces
+        middle = table.mean(axis=0)
         carried = self._loaded.model.carried([entity]).numpy().astype(np.float32)  # (1, width)
-        rows, scores = nearest(table, carried, count)
+        rows, scores = nearest(table - middle, carried - middle, count)
         pairs = zip(rows[0].tolist(), scores[0].tolist(), strict=True)
         return [{"token": names[row], "similarity": score} for row, score in pairs]
 

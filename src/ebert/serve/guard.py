@@ -2,14 +2,15 @@
 
 import asyncio
 import hmac
-import json
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+from ebert.serve.encoding import encode
 from ebert.serve.metrics import Metrics
-from ebert.serve.options import ServeOptions, is_loopback
+from ebert.serve.options import Limits, ServeOptions, is_loopback
 from ebert.serve.problem import Problem
 
 Scope = MutableMapping[str, Any]
@@ -18,8 +19,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OPEN = frozenset({"/", "/health", "/ready"})  # and the files of the page: for everybody, wherever the service listens
+OPEN = frozenset({"/", "/health", "/ready"})  # with the files of the page: for everybody, wherever the service listens
 READING = frozenset({"GET", "HEAD"})
+BUSY = 1.0  # seconds after which to try again if too many requests are open
 SECURITY = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -44,9 +46,9 @@ class Guard:
     ) -> None:
         """Know which requests change something, which paths are files of the page, and which paths there are."""
         self._app, self._options, self._metrics = app, options, metrics
-        self._changing, self._open = changing, OPEN | files
-        self._endpoints = endpoints | files
+        self._changing, self._free, self._endpoints = changing, OPEN | files, endpoints | files
         self._bearer = f"Bearer {options.token}".encode()
+        self._running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or refuse it."""
@@ -54,7 +56,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         start = time.perf_counter()
-        status = 500
+        status = 499  # the client went away: no answer was sent
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -62,97 +64,109 @@ class Guard:
                 status = message["status"]
                 own = {name for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *(pair for pair in SECURITY if pair[0] not in own)]
-            async with asyncio.timeout(self._options.limits.client_seconds):  # whoever does not read is cut off
-                await send(message)
+            await send(message)
 
+        self._running += 1
         try:
-            try:
-                self._check(scope)
-                body = await self._body(scope, receive)
-            except Problem as problem:
-                await refuse(problem, sending)
+            problem = self._problem(scope)
+            body = await self._body(scope, receive)  # first, as some clients read no answer before all is sent
+            if problem is None:
+                await self._through(scope, body, receive, sending)
             else:
-                await self._app(scope, _replay(body, receive), sending)
+                await self._refuse(problem, sending)
+        except Problem as unread:  # what else the client sends is not wanted
+            await self._refuse(unread, sending, close=True)
         finally:
+            self._running -= 1
             path = scope["path"] if scope["path"] in self._endpoints else "other"
             self._metrics.answered(path, status, time.perf_counter() - start)
 
-    def _check(self, scope: Scope) -> None:
-        headers = _headers(scope)
+    def _problem(self, scope: Scope) -> Problem | None:
+        """Find what is wrong with a request: it is from elsewhere, has no token, or is one too many."""
+        headers = dict(scope["headers"])
         host, origin = headers.get(b"host", b""), headers.get(b"origin")
         if self._options.loopback and not _is_here(host, self._options.host):
             # A page from elsewhere whose name was made to mean this machine would be of the same origin.
-            self._refused("foreign host")
-            raise Problem(403, "this service answers on this machine only: open it as http://127.0.0.1 or localhost")
-        key = (scope["method"], scope["path"])
+            why = "this service answers on this machine only: open it as http://127.0.0.1 or http://localhost"
+            return Problem(403, why, reason="foreign host")
         reading = scope["method"] in READING
         if origin is not None and not reading and _netloc(origin) != host.lower():
-            self._refused("foreign origin")
-            raise Problem(403, "a page of another origin cannot use this service; open the service's own page")
-        everything = not self._options.loopback and not (reading and scope["path"] in self._open)
-        if (everything or key in self._changing) and not self._authorised(headers):
-            self._refused("no token")
-            raise Problem(401, "this needs the token of the service: send the header 'Authorization: Bearer TOKEN' "
-                          "(it is in the URL that 'ebert serve' printed, or EBERT_TOKEN)")  # fmt: skip
-
-    def _authorised(self, headers: dict[bytes, bytes]) -> bool:
-        return hmac.compare_digest(headers.get(b"authorization", b""), self._bearer)
+            why = "a page of another origin cannot use this service; open the service's own page"
+            return Problem(403, why, reason="foreign origin")
+        changing = (scope["method"], scope["path"]) in self._changing
+        private = not self._options.loopback and not (reading and scope["path"] in self._free)
+        if (changing or private) and not hmac.compare_digest(headers.get(b"authorization", b""), self._bearer):
+            why = (
+                "this needs the token of the service: send the header 'Authorization: Bearer TOKEN' "
+                "(it is in the URL that 'ebert serve' printed, or what EBERT_TOKEN was set to)"
+            )
+            return Problem(401, why, reason="no token")
+        if self._running > self._options.limits.connections and scope["path"] not in OPEN:
+            return Problem(503, "too many requests are open; try again in a second", retry_after=BUSY, reason="full")
+        return None
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """Read the body, so much and no longer; what the client declares is believed only when it is too much."""
         if scope["method"] in READING:
             return b""
         limits = self._options.limits
-        length = _headers(scope).get(b"content-length", b"0")
-        too_long = Problem(
-            413, f"the request has more than {limits.body:,} bytes, which is more than this service takes"
-        )
-        if length.isdigit() and int(length[:20]) > limits.body:
-            self._refused("body too long")
-            raise too_long
+        declared = dict(scope["headers"]).get(b"content-length", b"")
+        if declared.isdigit() and (len(declared) > 18 or int(declared) > limits.body):
+            raise _too_long(limits)
         body = bytearray()
         try:
             async with asyncio.timeout(limits.client_seconds):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Problem(400, "the client went away")
+                        raise Problem(400, "the client went away", reason="client went away")
                     body += message.get("body", b"")
                     if len(body) > limits.body:
-                        self._refused("body too long")
-                        raise too_long
+                        raise _too_long(limits)
                     if not message.get("more_body", False):
                         return bytes(body)
         except TimeoutError:
-            self._refused("slow client")
-            raise Problem(408, f"the request was not complete after {limits.client_seconds:g} s") from None
+            why = f"the request was not complete after {limits.client_seconds:g} s"
+            raise Problem(408, why, reason="slow client") from None
 
-    def _refused(self, reason: str) -> None:
-        self._metrics.refused(reason)
+    async def _through(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """Let the application answer, and stop it when the client goes away: nobody waits for the answer."""
+        answer = asyncio.ensure_future(self._app(scope, _once(body), send))
+        gone = asyncio.ensure_future(_gone(receive))
+        try:
+            await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if answer.done():
+                await answer
+            else:
+                self._metrics.refused("client went away")
+        finally:
+            for task in (answer, gone):
+                task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.gather(answer, gone, return_exceptions=True)
+
+    async def _refuse(self, problem: Problem, send: Send, *, close: bool = False) -> None:
+        if problem.reason:
+            self._metrics.refused(problem.reason)
+        body = encode({"error": problem.error})
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        headers += [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
+        headers += [(b"connection", b"close")] if close else []
+        await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
 
-async def refuse(problem: Problem, send: Send) -> None:
-    """Answer with an error, and close the connection: what else is on its way is not wanted."""
-    body = encode({"error": problem.error})
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
-    headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-def encode(value: Any) -> bytes:
-    """Write JSON. Halves of surrogate pairs, which clients can send and UTF-8 cannot hold, become question marks."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
-
-
-def _headers(scope: Scope) -> dict[bytes, bytes]:
-    return dict(scope["headers"])
+def _too_long(limits: Limits) -> Problem:
+    why = f"the request has more than {limits.body:,} bytes, which is more than this service takes; send less at a time"
+    return Problem(413, why, reason="body too long")
 
 
 def _is_here(host: bytes, bound: str) -> bool:
     """Tell whether a Host header names this machine; the port may be another one, forwarded here."""
-    name = urlsplit(f"//{host.decode('latin-1')}").hostname if host else None
+    try:
+        name = urlsplit(f"//{host.decode('latin-1')}").hostname
+    except ValueError:
+        return False
     return name is not None and (is_loopback(name) or name == bound.lower())
 
 
@@ -161,14 +175,19 @@ def _netloc(origin: bytes) -> bytes:
     return origin.lower().partition(b"://")[2]
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
+def _once(body: bytes) -> Receive:
     done = False
 
-    async def again() -> Message:
+    async def receive() -> Message:
         nonlocal done
         if done:
-            return await receive()
+            return {"type": "http.disconnect"}
         done = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return again
+    return receive
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -73,7 +73,7 @@ class Lane(Generic[Item, Result]):
         run: Run[Item, Result],
         options: LaneOptions | None = None,
         *,
-        watch: Callable[[Ran], None] = lambda ran: None,
+        watch: Callable[[Ran], None] | None = None,
     ) -> None:
         """Begin to work. `run` gives a result or an error for each job, in their order."""
         self.name, self._run, self.options, self._watch = name, run, options or LaneOptions(), watch
@@ -105,13 +105,14 @@ class Lane(Generic[Item, Result]):
         job.future.add_done_callback(lambda future: self._forget(job) if future.cancelled() else None)
         return job.future
 
-    def close(self) -> None:
-        """Take no more jobs, and finish those that wait."""
+    def close(self, timeout: float | None = None) -> None:
+        """Take no more jobs, and finish those that wait, for so many seconds at most."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+        end = None if timeout is None else time.monotonic() + timeout
         for thread in self._threads:
-            thread.join()
+            thread.join(None if end is None else max(0.0, end - time.monotonic()))
 
     def __enter__(self) -> "Lane[Item, Result]":
         """Use the lane in a `with` block."""
@@ -136,7 +137,8 @@ class Lane(Generic[Item, Result]):
             results = self._results([job.item for job in jobs])
             seconds = time.perf_counter() - start
             self._pace += 0.2 * (seconds / len(jobs) - self._pace)
-            self._watch(Ran(len(jobs), sum(job.cost for job in jobs), seconds))
+            if self._watch is not None:
+                self._watch(Ran(len(jobs), sum(job.cost for job in jobs), seconds))
             for job, result in zip(jobs, results, strict=True):
                 if isinstance(result, Exception):
                     job.future.set_exception(result)

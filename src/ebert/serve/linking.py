@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ebert.linking.document import Document, Span
+from ebert.linking.document import Document
 from ebert.linking.linked import Linked, LinkedMention
 from ebert.linking.linker import Linker
 
@@ -13,11 +13,11 @@ PIECE = 3  # letters of a wordpiece, about
 
 @dataclass(frozen=True, slots=True)
 class LinkJob:
-    """A text to link. With spans, these are linked, each to its likeliest candidate."""
+    """A text to link. If mentions are `given`, these are linked, each to its likeliest candidate."""
 
     document: Document
     rounds: int | None = None  # of refinement; the linker's own if not given
-    spans: tuple[Span, ...] | None = None
+    given: bool = False
 
     @property
     def tokens(self) -> int:
@@ -25,35 +25,40 @@ class LinkJob:
         return 2 * (len(self.document.text) // PIECE) + 2
 
 
+Steps = tuple[Linked, ...]  # what was linked after each round of refinement
+
+
 class LinkWork:
     """Links texts and writes down what was found."""
 
     def __init__(self, linker: Linker, *, budget: int | None = None) -> None:
-        """Work with a linker."""
+        """Work with a linker; `budget` is how many tokens a batch may have."""
         self.linker, self._budget = linker, budget
 
-    def run(self, jobs: Sequence[LinkJob]) -> list[tuple[Linked, ...]]:
+    def run(self, jobs: Sequence[LinkJob]) -> list[Steps]:
         """Link texts; give for each what was linked after each round."""
         groups: dict[tuple[int | None, bool], list[int]] = {}
         for number, job in enumerate(jobs):
-            groups.setdefault((job.rounds, job.spans is not None), []).append(number)
-        results: dict[int, tuple[Linked, ...]] = {}
+            groups.setdefault((job.rounds, job.given), []).append(number)
+        results: dict[int, Steps] = {}
         for (rounds, given), numbers in groups.items():
-            results.update(zip(numbers, self._together([jobs[n] for n in numbers], rounds, given=given), strict=True))
+            documents = [jobs[number].document for number in numbers]
+            results.update(zip(numbers, self._together(documents, rounds, given=given), strict=True))
         return [results[number] for number in range(len(jobs))]
 
-    def _together(self, jobs: Sequence[LinkJob], rounds: int | None, *, given: bool) -> list[tuple[Linked, ...]]:
-        documents = [job.document for job in jobs]
+    def _together(self, documents: list[Document], rounds: int | None, *, given: bool) -> list[Steps]:
         if not given:
             return list(self.linker.trace(documents, threshold=0.0, rounds=rounds, budget=self._budget))
-        spans = [job.spans or () for job in jobs]
-        found = self.linker.disambiguate(documents, spans, rounds=rounds, budget=self._budget)
-        return [(linked,) for linked in found]
+        return [(linked,) for linked in self.linker.disambiguate(documents, rounds=rounds, budget=self._budget)]
 
-    def write(self, steps: Sequence[Linked], *, threshold: float | None, trace: bool) -> dict[str, Any]:
-        """Give what the client gets: mentions that are probable enough."""
+    def sure(self, linked: Linked, threshold: float | None = None) -> list[LinkedMention]:
+        """Give the mentions that are probable enough."""
         least = self.linker.threshold if threshold is None else threshold
-        rounds = [[_mention(one) for one in step.mentions if one.probability >= least] for step in steps]
+        return [mention for mention in linked.mentions if mention.probability >= least]
+
+    def write(self, steps: Steps, *, threshold: float | None, trace: bool) -> dict[str, Any]:
+        """Give what the client gets."""
+        rounds = [[_mention(one) for one in self.sure(step, threshold)] for step in steps]
         value: dict[str, Any] = {"text": steps[-1].document.text, "mentions": rounds[-1]}
         if trace:
             value["rounds"] = rounds

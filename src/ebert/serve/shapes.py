@@ -7,6 +7,13 @@ from pydantic import BaseModel, ConfigDict, Field
 EXAMPLE = "The native language of [[Jean Marais]] is [MASK]."
 NEWS = "Adams and Platt are both injured and will miss England's opening World Cup qualifier."
 
+NIF = """@prefix nif: <http://persistence.uni-leipzig.org/nlp2rdf/ontologies/nif-core#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+<http://example.org/1#char=0,22> a nif:Context ;
+  nif:beginIndex "0"^^xsd:nonNegativeInteger ; nif:endIndex "22"^^xsd:nonNegativeInteger ;
+  nif:isString "Berlin is in Germany ." .
+"""
+
 Mode = Literal["bert", "concat", "replace"]
 
 
@@ -145,6 +152,7 @@ class Entity(Suggestion):
     """An entity."""
 
     wikidata: str | None
+    aliases: Annotated[list[str], Field(description="Other names that find it, some of them if there are many.")]
 
 
 class Neighbour(BaseModel):

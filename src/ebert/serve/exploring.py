@@ -102,13 +102,13 @@ class Explorer:
 
     @cached_property
     def _pieces(self) -> tuple[NDArray[np.float32], list[str]]:
-        """The wordpieces that are words of the store, and their vectors.
+        """The wordpieces that are words of the store with more than one letter, and their vectors.
 
         Others (single letters of scripts that the encoder hardly ever saw) lie near the middle of all wordpieces,
         and so near everything.
         """
         model = self._loaded.model
-        words = model.vocabulary.words_in(self._vectors.find_word)
+        words = {w: i for w, i in model.vocabulary.words_in(self._vectors.find_word).items() if len(w) > 1}
         weight = model.encoder.get_input_embeddings().weight
         assert isinstance(weight, torch.Tensor)
         table = weight.detach()[list(words.values())].float().cpu().numpy()

@@ -16,9 +16,16 @@ function furnish(node, attributes, children) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else node.setAttribute(name, value === true ? "" : String(value));
   }
-  node.append(...children.flat().filter((child) => child !== undefined && child !== null && child !== false));
+  node.append(...present(children));
   return node;
 }
+
+/** Put children into an element instead of what is there; those that are false, null, undefined or empty are left out. */
+export function put(node, ...children) {
+  node.replaceChildren(...present(children));
+}
+
+const present = (children) => children.filter((child) => child !== false && child !== null && child !== undefined && child !== "");
 
 /** Give the element with an id. */
 export const byId = (id) => document.getElementById(id);

@@ -3,7 +3,7 @@
 // Words are marked by selecting them: a small box under them suggests entities. `[[` and a name suggests while typing, and
 // markup that is complete turns into a mention at once.
 
-import { el, styled } from "./dom.js";
+import { el, put, styled } from "./dom.js";
 import { add, parse, shift, toPoints, write } from "./mentions.js";
 import { Suggestions } from "./suggestions.js";
 
@@ -254,8 +254,8 @@ export class Editor {
     if (this.anchor) for (const at of this.anchor) cuts.add(Math.min(at, this.text.length));
     const at = [...cuts].sort((one, other) => one - other);
     const parts = at.slice(1).map((end, number) => this.part(at[number], end));
-    this.backdrop.replaceChildren(...parts, "\u200b"); // keeps the height of a last empty line
-    this.marks.replaceChildren(...this.mentions.map((mention) => this.chip(mention)));
+    put(this.backdrop, ...parts, "\u200b"); // keeps the height of a last empty line
+    put(this.marks, ...this.mentions.map((mention) => this.chip(mention)));
     this.marks.hidden = !this.mentions.length;
   }
 

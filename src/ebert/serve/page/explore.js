@@ -1,6 +1,6 @@
 // The view Explore: what is near an entity or a word, as lists and as a map.
 
-import { byId, el, plural, styled } from "./dom.js";
+import { byId, el, plural, put, styled } from "./dom.js";
 import { map } from "./map.js";
 import { runner } from "./running.js";
 import { ask } from "./service.js";
@@ -14,15 +14,14 @@ export function exploreView(model) {
   const view = byId("view-explore");
   const run = runner(view);
   const field = byId("explore-name");
-  const status = view.querySelector(".status");
   const suggestions = new Suggestions({
     field, list: byId("explore-list"),
     choose: (title) => {
       field.value = title;
       visit("entity", title);
     },
-    say: (words) => (status.textContent = words),
-    changed: (words) => words && (status.textContent = words),
+    say: run.say,
+    changed: (words) => words && run.say(words),
   });
   let current = "";
   let redraw = () => {};
@@ -50,11 +49,11 @@ export function exploreView(model) {
       if (kind === "word") {
         const answer = await ask("api/nearest", { query: { name, kind, count: 2 * COUNT }, signal });
         redraw = () => {};
-        results.replaceChildren(...word(answer));
+        put(results, ...word(answer));
         return `${plural(answer.neighbours.length, "neighbour")} of the word “${answer.name}”.`;
       }
       const answer = await ask("api/explore", { query: { name, count: COUNT }, signal });
-      results.replaceChildren(...entity(answer));
+      put(results, ...entity(answer));
       const slot = results.querySelector(".slot");
       let drawn = 0;
       redraw = () => {
@@ -109,10 +108,10 @@ function word({ name, neighbours }) {
 
 function near(title, note, members) {
   const rows = members.map(({ name, kind, similarity }) =>
-    el("li", { class: "bar" },
+    el("li", { class: "bar flat" },
       el("span", { class: "token" }, kind ? el("a", { href: address(kind, name) }, name) : name),
-      styled(el("span", { class: "track", "aria-hidden": "true" }, el("span", { class: "fill" })), "--share", Math.max(0, similarity)),
-      el("span", { class: "share" }, similarity.toFixed(2))));
+      el("span", { class: "share" }, similarity.toFixed(2)),
+      styled(el("span", { class: "track", "aria-hidden": "true" }, el("span", { class: "fill" })), "--share", Math.max(0, similarity))));
   return el("article", { class: "column base" },
     el("header", {}, el("h3", {}, title), el("p", { class: "soft" }, note)),
     members.length ? el("ol", { class: "bars", "aria-label": title }, ...rows) : el("p", { class: "soft" }, "None among the nearest."));

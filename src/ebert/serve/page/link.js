@@ -1,24 +1,36 @@
 // The view Link: a text with its entities, how sure the linker is, what it weighed, and in which order it decided.
 
-import { byId, el, percent, plural, styled } from "./dom.js";
+import { byId, el, percent, plural, put, styled } from "./dom.js";
 import { fromPoints } from "./mentions.js";
 import { runner } from "./running.js";
 import { ask } from "./service.js";
 
-const SAMPLE =
-  "Wim Wenders shot Paris, Texas in the United States and won the Palme d'Or in Cannes. " +
-  "Years later he made a film about Cuban musicians with Ry Cooder in Havana.";
+const SAMPLES = {
+  "The Beatles":
+    "The Beatles played in Hamburg before they became famous in Liverpool. John Lennon and Paul McCartney wrote most of " +
+    "their songs.",
+  "Two jaguars":
+    "Jaguar and Land Rover were sold by Ford to Tata Motors. The jaguar lives in the Amazon, from Brazil to Bolivia.",
+  Mozart:
+    "Mozart was born in Salzburg and died in Vienna, where he knew Haydn. His opera Don Giovanni was first played in Prague.",
+};
 const MOST_ROUNDS = 5;
 const SHOWN = 8; // candidates in the table; the others are counted
 
 export function linkView(model) {
   const run = runner(byId("view-link"));
   const text = byId("link-text");
-  text.value = SAMPLE;
+  text.value = Object.values(SAMPLES)[0];
+  put(byId("link-samples"), ...Object.entries(SAMPLES).map(([name, sample]) =>
+    el("li", {}, el("button", { type: "button", class: "pill", onclick: () => {
+      text.value = sample;
+      go();
+    } }, name))));
   const usual = model.linker?.rounds ?? 1;
   const choices = Array.from({ length: Math.max(MOST_ROUNDS, usual) }, (_, number) => number + 1);
   byId("link-rounds").append(...choices.map((n) => el("option", { value: n, selected: n === Math.max(usual, 3) }, n)));
-  if (!model.linker) byId("link-results").append(without());
+  if (model.linker) byId("link-name").textContent = `Linker: ${model.linker.name}`;
+  else put(byId("link-results"), without());
 
   byId("link-form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -33,7 +45,7 @@ export function linkView(model) {
       const body = { text: text.value, rounds: Number(byId("link-rounds").value), trace: true };
       const answer = await ask("api/link", { body, signal });
       const linked = new LinkedText(answer);
-      byId("link-results").replaceChildren(linked.root);
+      put(byId("link-results"), linked.root);
       return `Found ${plural(answer.mentions.length, "entity", "entities")}.`;
     });
   }
@@ -78,7 +90,7 @@ class LinkedText {
     });
     return el("div", { class: "controls" },
       el("div", { class: "stepper", role: "group", "aria-label": "Rounds of refinement" }, this.back, this.where, this.forth),
-      el("label", { class: "inline" }, "At least ", slider, sure));
+      el("label", { class: "inline" }, "Show from", slider, sure));
   }
 
   step(by) {
@@ -97,7 +109,7 @@ class LinkedText {
       parts.push(this.text.slice(last, this.unit(mention.start)), this.entity(mention, this.round > 0 && fresh.includes(mention)));
       last = this.unit(mention.end);
     }
-    this.prose.replaceChildren(...parts, this.text.slice(last));
+    put(this.prose, ...parts, this.text.slice(last));
     this.back.disabled = this.round === 0;
     this.forth.disabled = this.round === this.rounds.length - 1;
     this.where.textContent = this.said(mentions.length, fresh.length);
@@ -133,12 +145,12 @@ class LinkedText {
   show(mention, count) {
     if (!mention) {
       const words = count ? "Choose an entity in the text to see what else it could have been." : "No entity was found here.";
-      this.detail.replaceChildren(el("p", { class: "soft" }, words));
+      put(this.detail, el("p", { class: "soft" }, words));
       return;
     }
     const { text, entity, url, candidates, null_probability: none } = mention;
     const page = url?.startsWith("https://") && el("a", { href: url, rel: "noreferrer noopener", target: "_blank" }, "Wikipedia ↗");
-    this.detail.replaceChildren(
+    put(this.detail,
       el("h2", {}, `“${text}”`),
       el("p", { class: "links" }, el("strong", {}, entity), page,
         el("a", { href: `#explore/entity/${encodeURIComponent(entity)}` }, "Explore")),
@@ -152,7 +164,8 @@ function table(candidates, chosen, none) {
     el("tr", { class: taken ? "taken" : undefined },
       el("th", { scope: "row" }, name, taken && el("span", { class: "tag" }, "chosen")),
       el("td", {}, prior), el("td", {}, score),
-      styled(el("td", { class: "meter" }, percent(probability)), "--share", probability));
+      el("td", {}, percent(probability),
+        styled(el("span", { class: "track", "aria-hidden": "true" }, el("span", { class: "fill" })), "--share", probability)));
   return el("table", {},
     el("caption", { class: "unseen" }, "Candidates with their prior, score and probability"),
     el("thead", {}, el("tr", {}, ...["Candidate", "Prior", "Score", "Sure"].map((head) => el("th", { scope: "col" }, head)))),

@@ -5,6 +5,11 @@ import { el, svg } from "./dom.js";
 const MARGIN = 28;
 const LETTER = 6.4; // about as wide as a letter of a label
 const LINE = 15;
+const SPOTS = [
+  { x: 10, y: 4, anchor: "start" }, { x: -10, y: 4, anchor: "end" }, { x: 0, y: -11, anchor: "middle" },
+  { x: 0, y: 20, anchor: "middle" }, { x: 8, y: -9, anchor: "start" }, { x: 8, y: 17, anchor: "start" },
+  { x: -8, y: -9, anchor: "end" }, { x: -8, y: 17, anchor: "end" },
+]; // where a label may stand, from its point
 const KINDS = { self: "this one", entity: "entity", word: "word" };
 
 /** Draw places ({ name, kind, x, y } from -1 to 1) on a map so many pixels wide; `open` takes the place that was chosen. */
@@ -47,22 +52,21 @@ function node(point, first, open) {
   svg("text", { x: place.x, y: place.y, "text-anchor": place.anchor, class: place.free ? undefined : "crowded" }, name));
 }
 
-/** Give every point a place for its label where nothing else is, if there is one. */
+/** Give every point a place for its label where nothing else is, if there is one; the first one has a label in any case. */
 function label(points, width, height) {
-  const taken = points.map(({ left, top }) => [left - 7, top - 7, left + 7, top + 7]);
-  for (const point of points) {
-    const wide = point.name.length * LETTER;
-    const choices = [
-      { x: 10, y: 4, anchor: "start", box: [point.left + 9, point.top - 8, point.left + 11 + wide, point.top + 8] },
-      { x: -10, y: 4, anchor: "end", box: [point.left - 11 - wide, point.top - 8, point.left - 9, point.top + 8] },
-      { x: 0, y: -11, anchor: "middle", box: [point.left - wide / 2, point.top - 11 - LINE, point.left + wide / 2, point.top - 8] },
-      { x: 0, y: 20, anchor: "middle", box: [point.left - wide / 2, point.top + 8, point.left + wide / 2, point.top + 10 + LINE] },
-    ];
-    const inside = (box) => box[0] >= 2 && box[1] >= 2 && box[2] <= width - 2 && box[3] <= height - 2;
-    const fitting = choices.filter(({ box }) => inside(box));
-    const free = fitting.find(({ box }) => !taken.some((other) => meet(box, other)));
-    if (free) taken.push(free.box);
-    point.place = { ...(free ?? fitting[0] ?? choices[0]), free: Boolean(free) };
+  const taken = points.map(({ left, top }) => [left - 6, top - 6, left + 6, top + 6]);
+  const inside = (box) => box[0] >= 2 && box[1] >= 2 && box[2] <= width - 2 && box[3] <= height - 2;
+  for (const [number, point] of points.entries()) {
+    const wide = point.name.length * (number ? LETTER : 1.25 * LETTER);
+    const choices = SPOTS.map(({ x, y, anchor }) => {
+      const left = point.left + x - (anchor === "middle" ? wide / 2 : anchor === "end" ? wide : 0);
+      const base = point.top + y;
+      return { x, y, anchor, box: [left, base - LINE + 4, left + wide, base + 4] };
+    }).filter(({ box }) => inside(box));
+    const free = choices.find(({ box }) => !taken.some((other) => meet(box, other)));
+    const place = free ?? choices[0] ?? { ...SPOTS[0], box: null };
+    if ((free || number === 0) && place.box) taken.push(place.box);
+    point.place = { ...place, free: Boolean(free) || number === 0 };
   }
 }
 

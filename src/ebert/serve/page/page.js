@@ -1,6 +1,6 @@
 // The page of `ebert serve`: tabs, the way between views (#view/argument), and waiting for the model.
 
-import { byId, plural, whole } from "./dom.js";
+import { byId, plural } from "./dom.js";
 import { exploreView } from "./explore.js";
 import { fillView } from "./fill.js";
 import { linkView } from "./link.js";
@@ -53,7 +53,7 @@ async function connect() {
   for (;;) {
     try {
       const model = await ask("api/model");
-      line.textContent = [model.name, model.encoder, plural(model.entities, "entity", "entities"), `${whole(model.words)} words`]
+      line.textContent = [model.name, model.encoder, plural(model.entities, "entity", "entities")]
         .filter((part, number, all) => all.indexOf(part) === number).join(" · ");
       line.classList.remove("waiting");
       return model;

@@ -1,6 +1,6 @@
 // Suggestions while typing: a listbox under any text field, moved through with the arrow keys.
 
-import { el, plural } from "./dom.js";
+import { el, plural, put } from "./dom.js";
 import { ask } from "./service.js";
 
 const PAUSE = 120; // milliseconds without a key before the service is asked
@@ -46,7 +46,7 @@ export class Suggestions {
         el("span", { class: "soft" }, entity.added ? "added by you" : entity.count ? plural(entity.count, "link") : ""),
       ),
     );
-    this.list.replaceChildren(...options);
+    put(this.list, ...options);
     this.list.hidden = !options.length;
     this.activate(-1);
     this.expanded();
@@ -64,7 +64,7 @@ export class Suggestions {
     this.asking?.abort();
     this.asking = null;
     this.entities = [];
-    this.list.replaceChildren();
+    put(this.list);
     this.list.hidden = true;
     this.activate(-1);
     this.expanded();

@@ -1,23 +1,41 @@
 // The view Teach: an entity from a sentence or two, and what the model says about it before and after.
 
 import { comparison, heard, verdict } from "./bars.js";
-import { byId, el, plural } from "./dom.js";
+import { byId, el, plural, put } from "./dom.js";
 import { runner } from "./running.js";
 import { ask } from "./service.js";
 
-const START = {
-  title: "Zorblax",
-  description: "Zorblax is a Danish brewery in Aarhus. It makes dark beer and sells it in Denmark and Sweden.",
-  aliases: "Zorblax Brewery",
-  question: "[[Title]] is located in [MASK].",
-};
+const SAMPLES = [
+  {
+    title: "Pickled Herrings",
+    description: "The Pickled Herrings are a jazz band from Gothenburg. Their saxophone player also writes the music.",
+    aliases: "The Pickled Herrings",
+    question: "[[Title]] is a [MASK].",
+  },
+  {
+    title: "Zorblax",
+    description: "Zorblax is a Danish brewery in Aarhus. It makes dark beer and sells it in Denmark and Sweden.",
+    aliases: "Zorblax Brewery",
+    question: "[[Title]] makes [MASK].",
+  },
+  {
+    title: "Pierre Dubois",
+    description: "Pierre Dubois is a Japanese chef in Tokyo. He cooks in Osaka and Kyoto, and his restaurant is one of the best in Japan.",
+    aliases: "Chef Dubois",
+    question: "The native language of [[Title]] is [MASK].",
+  },
+];
 
 const field = (name) => byId(`teach-${name}`);
 
 export function teachView(model) {
   const run = runner(byId("view-teach"));
-  for (const [name, value] of Object.entries(START)) field(name).value = value;
+  const take = (sample) => {
+    for (const [name, value] of Object.entries(sample)) field(name).value = value;
+    field("again").hidden = !known.has(title());
+  };
   const known = new Set(); // titles that were taught here
+  const title = () => field("title").value.trim();
 
   byId("teach-form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -26,8 +44,10 @@ export function teachView(model) {
   field("again").addEventListener("click", () => askOnly());
   field("title").addEventListener("input", () => (field("again").hidden = !known.has(title())));
 
-  const title = () => field("title").value.trim();
   const top = Math.min(5, model.limits?.top ?? 5);
+  put(field("samples"), ...SAMPLES.map((sample) =>
+    el("li", {}, el("button", { type: "button", class: "pill", onclick: () => take(sample) }, sample.title))));
+  take(SAMPLES[0]);
 
   async function answers(signal, modes) {
     const text = field("question").value.replaceAll("[[Title]]", `[[${title()}]]`);
@@ -67,18 +87,19 @@ export function teachView(model) {
   function show(before, after, added) {
     const fresh = added === null || before.missing;
     const columns = [
-      { title: added ? "Before" : "BERT", note: fresh ? "the words alone" : "with the entity as it was", masks: fresh ? before.bert : before.concat },
-      { title: added ? "After, concat" : "E-BERT concat", note: "the entity beside its words", masks: after.concat },
-      { title: added ? "After, replace" : "E-BERT replace", note: "the entity instead of its words", masks: after.replace },
+      { title: added ? "Before" : "BERT", short: "before", masks: fresh ? before.bert : before.concat,
+        note: fresh ? "the words alone" : "with the entity as it was" },
+      { title: added ? "After, concat" : "E-BERT concat", short: "concat", masks: after.concat, note: "the entity beside its words" },
+      { title: added ? "After, replace" : "E-BERT replace", short: "replace", masks: after.replace, note: "the entity instead of its words" },
     ];
     const words = added?.words_used ?? [];
-    byId("teach-results").replaceChildren(...[
-      el("h2", { class: "verdict" }, ...verdict(columns, { first: added ? "Before it was" : "BERT says", others: added ? "now" : "with the entity" })),
+    const told = added ? { first: "Before it was", others: "now it is" } : { first: "BERT says", others: "with the entity" };
+    put(byId("teach-results"),
+      el("h2", { class: "verdict" }, ...verdict(columns, told)),
       words.length > 0 && el("p", { class: "note" }, `Made from ${plural(words.length, "word")} of the description: ${words.join(", ")}.`),
       comparison(columns),
-      el("p", { class: "links" }, el("a", { href: `#explore/entity/${encodeURIComponent(title())}` }, `Explore ${title()}`)),
-    ].filter(Boolean));
-    return `${added ? `${title()} is known now. ` : ""}${heard(columns)}.`;
+      el("p", { class: "links" }, el("a", { href: `#explore/entity/${encodeURIComponent(title())}` }, `Explore ${title()}`)));
+    return { unseen: `${added ? `${title()} is known now. ` : ""}${heard(columns)}.` };
   }
 
   return { open() {} };

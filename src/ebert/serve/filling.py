@@ -82,6 +82,7 @@ class FillWork:
                 {
                     "mode": pieces.mode,
                     "pieces": show(pieces),
+                    "entities": sorted(pieces.entities),
                     "masks": [[{"token": a.token, "probability": a.probability} for a in mask] for mask in masks],
                 }
                 for pieces, masks in zip(job.sequences, answers, strict=True)

@@ -81,6 +81,7 @@ class FillResult(BaseModel):
 
     mode: Mode
     pieces: Annotated[list[str], Field(description="What the encoder saw.")]
+    entities: Annotated[list[int], Field(description="Which of the pieces are entities.")]
     masks: list[list[Answer]]
 
 

@@ -12,7 +12,7 @@ export function comparison(columns) {
     el("div", { class: "block" },
       count > 1 && el("h3", { class: "blank" }, `Blank ${mask + 1}`),
       el("div", { class: "columns" }, ...columns.map((_, number) => column(columns, number, mask)))));
-  return el("div", { class: "comparison" }, ...blocks, columns.length > 1 && legend(columns[0].title));
+  return el("div", { class: "comparison" }, ...blocks, columns.length > 1 && legend(columns[0].short));
 }
 
 /** Say in a sentence how the best answers differ: `first` leads to the base's answer, `others` to those after it. */
@@ -21,12 +21,12 @@ export function verdict(columns, { first, others }) {
   const strong = (words, changed) => el("strong", { class: changed ? "changed" : undefined }, words);
   if (!rest.length) return [`${first} `, strong(base), "."];
   const said = [...new Set(rest)];
-  if (said.length === 1 && said[0] === base) return [`${first} `, strong(base), `, and ${others} still `, strong(base), "."];
-  if (said.length === 1) return [`${first} `, strong(base), `, ${others} `, strong(said[0], true), "."];
+  if (said.length === 1 && said[0] === base) return [`${first} `, strong(base), `; ${others}, still `, strong(base), "."];
+  if (said.length === 1) return [`${first} `, strong(base), `; ${others}, `, strong(said[0], true), "."];
   const parts = rest.flatMap((words, number) => [
     number ? " or " : "", strong(words, words !== base), ` (${columns[number + 1].short})`,
   ]);
-  return [`${first} `, strong(base), `, ${others} `, ...parts, "."];
+  return [`${first} `, strong(base), `; ${others}, `, ...parts, "."];
 }
 
 /** Say the best answers for those who do not see them. */
@@ -71,17 +71,15 @@ function bar({ token, probability }, { added = false, lost = false, before } = {
 
 function legend(base) {
   return el("p", { class: "legend", "aria-hidden": "true" },
-    el("span", {}, el("span", { class: "tick" }), `what “${base}” gave the same word`),
-    el("span", {}, el("span", { class: "tag new" }, "new"), `not among the answers of “${base}”`),
+    el("span", {}, el("span", { class: "tick" }), `what ${base} gave the same word`),
+    el("span", {}, el("span", { class: "tag new" }, "new"), `not among the answers of ${base}`),
     el("span", {}, el("span", { class: "tag lost" }, "lost"), "kept by none of the others"));
 }
 
 /** Show what the encoder read: wordpieces, and entities in their place. */
-export function pieces(columns, titles) {
-  const isEntity = (mode, piece) => mode !== "bert" && titles.has(piece.replaceAll("_", " "));
-  const rows = columns.filter((one) => one.pieces?.length).map((one) =>
-    el("div", { class: "read" }, el("dt", {}, one.title),
-      el("dd", {}, ...one.pieces.map((piece) => el("span", { class: isEntity(one.mode, piece) ? "piece entity" : "piece" }, piece)))));
-  return rows.length > 0 && el("details", { class: "reading" },
-    el("summary", {}, "What the encoder reads"), el("dl", {}, ...rows));
+export function pieces(columns) {
+  const piece = (words, entity) => el("span", { class: entity ? "piece entity" : "piece" }, words);
+  const rows = columns.map((one) => el("div", { class: "read" }, el("dt", {}, one.title),
+    el("dd", {}, ...one.pieces.map((words, index) => piece(words, one.entities.includes(index))))));
+  return el("details", { class: "reading" }, el("summary", {}, "What the encoder reads"), el("dl", {}, ...rows));
 }

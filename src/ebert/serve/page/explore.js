@@ -6,7 +6,8 @@ import { runner } from "./running.js";
 import { ask } from "./service.js";
 import { Suggestions } from "./suggestions.js";
 
-const COUNT = 12;
+const COUNT = 12; // neighbours of each kind
+const SAMPLES = 5;
 
 const address = (kind, name) => `#explore/${kind}/${encodeURIComponent(name)}`;
 
@@ -34,6 +35,8 @@ export function exploreView(model) {
     suggestions.close();
     if (field.value.trim()) visit("entity", field.value.trim());
   });
+  put(byId("explore-samples"), ...(model.places ?? []).slice(0, SAMPLES).map((name) =>
+    el("li", {}, el("a", { class: "pill", href: address("entity", name) }, name))));
   new ResizeObserver(() => redraw()).observe(byId("explore-results"));
 
   function visit(kind, name) {
@@ -73,8 +76,8 @@ export function exploreView(model) {
       const name = rest.join("/");
       if (name && ["entity", "word"].includes(kind)) {
         if (current !== `${kind}/${name}`) go(kind, name);
-      } else if (!current && model.start) {
-        go("entity", model.start);
+      } else if (!current && model.places?.length) {
+        go("entity", model.places[0]);
       }
       requestAnimationFrame(() => redraw());
     },

@@ -92,7 +92,7 @@ function shown(columns, { mentions, missing }, note) {
     !mentions.length && el("p", { class: "notice" }, "No entity is marked, so all three read the same words. Select a name in the sentence to mark it."),
     missing.length > 0 && el("p", { class: "notice" }, `There is no vector for ${listed(missing)}, so its words are read as plain words.`),
     comparison(columns),
-    pieces(columns, new Set(known.map((mention) => mention.entity.replaceAll("_", " ")))),
+    pieces(columns),
   ];
 }
 

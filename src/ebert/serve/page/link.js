@@ -44,7 +44,7 @@ export function linkView(model) {
     await run("Reading the text and weighing candidates …", async (signal) => {
       const body = { text: text.value, rounds: Number(byId("link-rounds").value), trace: true };
       const answer = await ask("api/link", { body, signal });
-      const linked = new LinkedText(answer);
+      const linked = new LinkedText(answer, run.say);
       put(byId("link-results"), linked.root);
       return `Found ${plural(answer.mentions.length, "entity", "entities")}.`;
     });
@@ -61,15 +61,16 @@ function without() {
 }
 
 class LinkedText {
-  constructor(answer) {
+  constructor(answer, say) {
+    this.say = say;
     this.text = answer.text;
     this.unit = fromPoints(answer.text);
     this.rounds = answer.rounds?.length ? answer.rounds : [answer.mentions];
     this.round = this.rounds.length - 1;
     this.chosen = null;
     this.least = 0;
-    this.prose = el("p", { class: "linked", "aria-label": "The text with its entities" });
-    this.detail = el("aside", { class: "card detail", "aria-label": "Candidates", "aria-live": "polite" });
+    this.prose = el("div", { class: "linked", role: "group", "aria-label": "The text with its entities" });
+    this.detail = el("aside", { class: "card detail", "aria-label": "Candidates" });
     this.root = el("div", { class: "linking" },
       el("div", { class: "card" }, this.controls(), this.prose, legend()), this.detail);
     this.draw();
@@ -77,20 +78,20 @@ class LinkedText {
 
   controls() {
     this.where = el("span", { class: "where", role: "status" });
-    this.back = el("button", { type: "button", onclick: () => this.step(-1) }, "← Earlier");
-    this.forth = el("button", { type: "button", onclick: () => this.step(1) }, "Later →");
-    const sure = el("output", {}, "0%");
+    this.back = el("button", { type: "button", "aria-label": "Earlier round", onclick: () => this.step(-1) }, "←");
+    this.forth = el("button", { type: "button", "aria-label": "Later round", onclick: () => this.step(1) }, "→");
+    const sure = el("output", {}, "all");
     const slider = el("input", {
       type: "range", min: 0, max: 95, step: 5, value: 0, "aria-label": "Show entities at least so sure",
       oninput: () => {
         this.least = Number(slider.value) / 100;
-        sure.textContent = `${slider.value}%`;
+        sure.textContent = this.least ? `from ${slider.value}%` : "all";
         this.draw();
       },
     });
     return el("div", { class: "controls" },
       el("div", { class: "stepper", role: "group", "aria-label": "Rounds of refinement" }, this.back, this.where, this.forth),
-      el("label", { class: "inline" }, "Show from", slider, sure));
+      el("label", { class: "inline" }, "Show", slider, sure));
   }
 
   step(by) {
@@ -110,8 +111,9 @@ class LinkedText {
       last = this.unit(mention.end);
     }
     put(this.prose, ...parts, this.text.slice(last));
-    this.back.disabled = this.round === 0;
-    this.forth.disabled = this.round === this.rounds.length - 1;
+    // Not `disabled`: that would take the focus from whoever steps with the keyboard.
+    this.back.setAttribute("aria-disabled", String(this.round === 0));
+    this.forth.setAttribute("aria-disabled", String(this.round === this.rounds.length - 1));
     this.where.textContent = this.said(mentions.length, fresh.length);
     const kept = shown.find((mention) => this.chosen && key(mention) === key(this.chosen));
     this.show(kept ?? null, shown.length);
@@ -127,6 +129,7 @@ class LinkedText {
       this.chosen = mention;
       this.draw();
       this.prose.querySelector("[aria-pressed=true]")?.focus();
+      this.say(`${mention.text} is ${mention.entity}. ${plural(mention.candidates.length, "candidate")} weighed.`);
     };
     const node = el("span", {
       class: fresh ? "entity new" : "entity", role: "button", tabindex: 0, title: mention.entity,

@@ -96,7 +96,7 @@ addEventListener("hashchange", route);
 route();
 
 const model = await connect();
-model.start = parse(model.examples?.[0]?.text ?? "").mentions[0]?.entity; // where Explore begins
+model.places = (model.examples ?? []).flatMap((one) => parse(one.text).mentions.map((mention) => mention.entity)); // to explore
 views = { fill: fillView(model), link: linkView(model), explore: exploreView(model), teach: teachView(model) };
 route();
 document.documentElement.dataset.ready = "true";

@@ -87,13 +87,13 @@ export function teachView(model) {
   function show(before, after, added) {
     const fresh = added === null || before.missing;
     const columns = [
-      { title: added ? "Before" : "BERT", short: "before", masks: fresh ? before.bert : before.concat,
+      { title: added ? "Before" : "BERT", short: added ? "the one before" : "BERT", masks: fresh ? before.bert : before.concat,
         note: fresh ? "the words alone" : "with the entity as it was" },
       { title: added ? "After, concat" : "E-BERT concat", short: "concat", masks: after.concat, note: "the entity beside its words" },
       { title: added ? "After, replace" : "E-BERT replace", short: "replace", masks: after.replace, note: "the entity instead of its words" },
     ];
     const words = added?.words_used ?? [];
-    const told = added ? { first: "Before it was", others: "now it is" } : { first: "BERT says", others: "with the entity" };
+    const told = added ? { first: "Before it was", others: "now" } : { first: "BERT says", others: "with the entity" };
     put(byId("teach-results"),
       el("h2", { class: "verdict" }, ...verdict(columns, told)),
       words.length > 0 && el("p", { class: "note" }, `Made from ${plural(words.length, "word")} of the description: ${words.join(", ")}.`),

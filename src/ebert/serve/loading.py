@@ -23,6 +23,7 @@ class Loaded:
     model: EBert
     linker: Linker | None
     linker_name: str | None
+    keeps: bool = False  # whether added entities stay when the service ends
 
     @property
     def vectors(self) -> Vectors:
@@ -64,11 +65,11 @@ def load(
         ebert = ebert.with_vectors(shadow(ebert.vectors))
     name = Path(model).name or model
     if linker is not None:
-        return Loaded(name, ebert, _linker(linker, ebert, place, keep=keep, device=device), Path(linker).name)
+        return Loaded(name, ebert, _linker(linker, ebert, place, keep=keep, device=device), Path(linker).name, keep)
     assert ebert.vectors is not None
     if not ebert.vectors.describe()["surfaces"]:
-        return Loaded(name, ebert, None, None)
-    return Loaded(name, ebert, Linker.fresh(ebert, options=zero_shot(ebert)), f"{name} (not trained to link)")
+        return Loaded(name, ebert, None, None, keep)
+    return Loaded(name, ebert, Linker.fresh(ebert, options=zero_shot(ebert)), f"{name} (not trained to link)", keep)
 
 
 def _folder(name: str) -> str:

@@ -71,6 +71,7 @@ class Service:
             "words": loaded.vectors.info.words,
             "dimension": loaded.vectors.dimension,
             "linker": None,
+            "keeps": loaded.keeps,
             "limits": {"characters": limits.characters, "body": limits.body, "top": limits.top},
             "examples": self._ready.examples,
         }

@@ -267,6 +267,7 @@ class ModelInfo(BaseModel):
     words: int
     dimension: int
     linker: LinkerInfo | None
+    keeps: Annotated[bool, Field(description="Whether added entities stay when the service ends.")]
     limits: LimitsInfo
     examples: list[Example]
 

@@ -5,14 +5,15 @@ import { el, listed, percent, styled } from "./dom.js";
 /**
  * Draw columns of answers, a block for every mask. A column is { title, note, masks: [[{ token, probability }]] }.
  * Answers of a later column that the base does not have are new; answers of the base that no other keeps are lost.
+ * `signs` says what the signs mean: { tick, added, lost }.
  */
-export function comparison(columns) {
+export function comparison(columns, signs) {
   const count = Math.max(...columns.map((column) => column.masks.length));
   const blocks = Array.from({ length: count }, (_, mask) =>
     el("div", { class: "block" },
       count > 1 && el("h3", { class: "blank" }, `Blank ${mask + 1}`),
       el("div", { class: "columns" }, ...columns.map((_, number) => column(columns, number, mask)))));
-  return el("div", { class: "comparison" }, ...blocks, columns.length > 1 && legend(columns[0].short));
+  return el("div", { class: "comparison" }, ...blocks, columns.length > 1 && legend(signs));
 }
 
 /** Say in a sentence how the best answers differ: `first` leads to the base's answer, `others` to those after it. */
@@ -69,11 +70,11 @@ function bar({ token, probability }, { added = false, lost = false, before } = {
     track);
 }
 
-function legend(base) {
+function legend({ tick, added, lost }) {
   return el("p", { class: "legend", "aria-hidden": "true" },
-    el("span", {}, el("span", { class: "tick" }), `what ${base} gave the same word`),
-    el("span", {}, el("span", { class: "tag new" }, "new"), `not among the answers of ${base}`),
-    el("span", {}, el("span", { class: "tag lost" }, "lost"), "kept by none of the others"));
+    el("span", {}, el("span", { class: "tick" }), tick),
+    el("span", {}, el("span", { class: "tag new" }, "new"), added),
+    el("span", {}, el("span", { class: "tag lost" }, "lost"), lost));
 }
 
 /** Show what the encoder read: wordpieces, and entities in their place. */

@@ -36,7 +36,7 @@ export class Editor {
     const list = el("ul", { class: "options", role: "listbox", id: `${id}-typed`, "aria-label": "Suggested entities", hidden: true });
     this.typed = el("div", { class: "popover typed" }, list);
     this.typing = new Suggestions({
-      field: this.area, list, say: this.say,
+      field: this.area, list, say: this.say, eager: true,
       choose: (title) => this.finishTyped(title),
       changed: () => this.place(this.typed),
     });
@@ -55,7 +55,7 @@ export class Editor {
     this.box = el("div", { class: "popover box", role: "group", "aria-label": "Mark an entity", hidden: true },
       this.question, this.field, list, this.note);
     this.marking = new Suggestions({
-      field: this.field, list, say: this.say,
+      field: this.field, list, say: this.say, eager: true,
       choose: (title) => this.markSelected(title),
       changed: (words) => {
         this.note.textContent = words;
@@ -212,7 +212,6 @@ export class Editor {
     } else if (event.key === "ArrowDown" && !this.box.hidden && !event.shiftKey) {
       event.preventDefault();
       this.field.focus();
-      this.marking.key(event);
     } else if (event.key === "Escape") {
       this.close();
     } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -228,7 +227,6 @@ export class Editor {
       this.area.focus();
     } else if (!this.marking.key(event) && event.key === "Enter") {
       event.preventDefault(); // it would send the form
-      if (this.marking.open) this.marking.take(0);
     }
   }
 

@@ -14,6 +14,11 @@ const MODES = {
   replace: { title: "E-BERT replace", short: "replace", note: "the entity instead of its words" },
 };
 
+/** What the signs at the answers mean. */
+export const SIGNS = {
+  tick: "what BERT gave the same word", added: "not among BERT’s answers", lost: "BERT’s answer, in neither of the others",
+};
+
 export function fillView(model) {
   const view = byId("view-fill");
   const run = runner(view);
@@ -91,7 +96,7 @@ function shown(columns, { mentions, missing }, note) {
     note && el("p", { class: "note" }, note),
     !mentions.length && el("p", { class: "notice" }, "No entity is marked, so all three read the same words. Select a name in the sentence to mark it."),
     missing.length > 0 && el("p", { class: "notice" }, `There is no vector for ${listed(missing)}, so its words are read as plain words.`),
-    comparison(columns),
+    comparison(columns, SIGNS),
     pieces(columns),
   ];
 }

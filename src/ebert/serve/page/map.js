@@ -5,6 +5,7 @@ import { el, svg } from "./dom.js";
 const MARGIN = 28;
 const LETTER = 6.4; // about as wide as a letter of a label
 const LINE = 15;
+const REACH = 16; // around a point a click still means it; under all points, so that it takes no click from another
 const SPOTS = [
   { x: 10, y: 4, anchor: "start" }, { x: -10, y: 4, anchor: "end" }, { x: 0, y: -11, anchor: "middle" },
   { x: 0, y: 20, anchor: "middle" }, { x: 8, y: -9, anchor: "start" }, { x: 8, y: 17, anchor: "start" },
@@ -28,7 +29,8 @@ export function map(places, width, open) {
     "aria-label": "Map of the neighbourhood. Arrow keys move between the points, Enter opens one.",
     onkeydown: (event) => walk(event, points, nodes),
   }, svg("line", { x1: 0, x2: width, y1: height / 2, y2: height / 2, class: "axis" }),
-    svg("line", { y1: 0, y2: height, x1: width / 2, x2: width / 2, class: "axis" }), ...nodes);
+    svg("line", { y1: 0, y2: height, x1: width / 2, x2: width / 2, class: "axis" }),
+    ...points.map((point) => svg("circle", { cx: point.left, cy: point.top, r: REACH, class: "reach", onclick: () => open(point) })), ...nodes);
   return el("figure", { class: "card" }, picture,
     el("figcaption", { class: "legend" },
       ...Object.entries(KINDS).map(([kind, words]) => el("span", { class: `key ${kind}` }, words)),
@@ -47,7 +49,6 @@ function node(point, first, open) {
     },
   },
   svg("title", {}, name),
-  svg("circle", { r: 16, class: "reach" }),
   svg("circle", { r: kind === "self" ? 7 : 5, class: "dot" }),
   svg("text", { x: place.x, y: place.y, "text-anchor": place.anchor, class: place.free ? undefined : "crowded" }, name));
 }

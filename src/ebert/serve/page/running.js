@@ -30,6 +30,7 @@ export function runner(view) {
     } catch (error) {
       if (mine !== current || error.name === "AbortError") return;
       put(status);
+      put(results); // they would be of another question
       const { remedy } = error; // what can be done about it, if anything: { label, act }
       put(trouble, error.message, remedy && el("button", { type: "button", onclick: remedy.act }, remedy.label));
       if (!("status" in error)) console.error(error); // a fault of the page itself

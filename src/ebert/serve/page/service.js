@@ -62,5 +62,5 @@ function trouble(answer, value) {
 
 function sentence(words) {
   const text = words.charAt(0).toUpperCase() + words.slice(1);
-  return /[.!?…]$/.test(text) ? text : `${text}.`;
+  return /[.!?…]['"”)]?$/.test(text) ? text : `${text}.`;
 }

@@ -7,9 +7,12 @@ const PAUSE = 120; // milliseconds without a key before the service is asked
 const COUNT = 8;
 
 export class Suggestions {
-  /** `field` is typed into, `list` is the listbox, `choose` takes the title, `say` a sentence for screen readers. */
-  constructor({ field, list, choose, say = () => {}, changed = () => {} }) {
-    Object.assign(this, { field, list, choose, say, changed, entities: [], active: -1, timer: 0, asking: null });
+  /**
+   * `field` is typed into, `list` is the listbox, `choose` takes the title, `say` a sentence for screen readers,
+   * `changed` a note on what was found. If `eager`, Enter takes the first one.
+   */
+  constructor({ field, list, choose, say = () => {}, changed = () => {}, eager = false }) {
+    Object.assign(this, { field, list, choose, say, changed, eager, entities: [], active: -1, timer: 0, asking: null });
   }
 
   get open() {
@@ -36,6 +39,7 @@ export class Suggestions {
   }
 
   show(entities, query) {
+    const before = this.entities[this.active]?.title; // stays chosen if it is among the new ones
     this.entities = entities;
     const options = entities.map((entity, number) =>
       el(
@@ -48,7 +52,8 @@ export class Suggestions {
     );
     put(this.list, ...options);
     this.list.hidden = !options.length;
-    this.activate(-1);
+    const still = entities.findIndex((entity) => entity.title === before);
+    this.activate(still < 0 && this.eager && options.length ? 0 : still);
     this.expanded();
     this.changed(options.length ? "" : `No entity is called anything like “${query}”.`);
     this.say(options.length ? `${plural(options.length, "suggestion")}. Arrow keys move, Enter takes one.` : "");

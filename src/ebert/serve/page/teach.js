@@ -2,6 +2,7 @@
 
 import { comparison, heard, verdict } from "./bars.js";
 import { byId, el, plural, put } from "./dom.js";
+import { SIGNS as PLAIN_SIGNS } from "./fill.js";
 import { runner } from "./running.js";
 import { ask } from "./service.js";
 
@@ -26,6 +27,10 @@ const SAMPLES = [
   },
 ];
 
+const KEPT = "What you teach stays in the store.";
+const FORGOTTEN = "What you teach is forgotten when the service stops.";
+const SIGNS = { tick: "what the word had before", added: "not there before", lost: "only there before" };
+
 const field = (name) => byId(`teach-${name}`);
 
 export function teachView(model) {
@@ -48,6 +53,7 @@ export function teachView(model) {
   put(field("samples"), ...SAMPLES.map((sample) =>
     el("li", {}, el("button", { type: "button", class: "pill", onclick: () => take(sample) }, sample.title))));
   take(SAMPLES[0]);
+  if (model.keeps !== undefined) field("keeping").textContent = model.keeps ? KEPT : FORGOTTEN;
 
   async function answers(signal, modes) {
     const text = field("question").value.replaceAll("[[Title]]", `[[${title()}]]`);
@@ -87,7 +93,7 @@ export function teachView(model) {
   function show(before, after, added) {
     const fresh = added === null || before.missing;
     const columns = [
-      { title: added ? "Before" : "BERT", short: added ? "the one before" : "BERT", masks: fresh ? before.bert : before.concat,
+      { title: added ? "Before" : "BERT", short: "before", masks: fresh ? before.bert : before.concat,
         note: fresh ? "the words alone" : "with the entity as it was" },
       { title: added ? "After, concat" : "E-BERT concat", short: "concat", masks: after.concat, note: "the entity beside its words" },
       { title: added ? "After, replace" : "E-BERT replace", short: "replace", masks: after.replace, note: "the entity instead of its words" },
@@ -97,7 +103,7 @@ export function teachView(model) {
     put(byId("teach-results"),
       el("h2", { class: "verdict" }, ...verdict(columns, told)),
       words.length > 0 && el("p", { class: "note" }, `Made from ${plural(words.length, "word")} of the description: ${words.join(", ")}.`),
-      comparison(columns),
+      comparison(columns, added ? SIGNS : PLAIN_SIGNS),
       el("p", { class: "links" }, el("a", { href: `#explore/entity/${encodeURIComponent(title())}` }, `Explore ${title()}`)));
     return { unseen: `${added ? `${title()} is known now. ` : ""}${heard(columns)}.` };
   }

@@ -20,12 +20,15 @@ function furnish(node, attributes, children) {
   return node;
 }
 
-/** Put children into an element instead of what is there; those that are false, null, undefined or empty are left out. */
+/** Put children into an element instead of what is there; those that are false, null or empty are left out. */
 export function put(node, ...children) {
   node.replaceChildren(...present(children));
 }
 
-const present = (children) => children.filter((child) => child !== false && child !== null && child !== undefined && child !== "");
+const present = (children) => children.filter((child) => child || child === 0);
+
+/** Make a link to another site, which learns nothing of this page. */
+export const away = (href, words) => el("a", { href, rel: "noreferrer noopener", target: "_blank" }, words);
 
 /** Give the element with an id. */
 export const byId = (id) => document.getElementById(id);

@@ -1,8 +1,9 @@
 // The sentence editor: a plain text area over a backdrop that colours its mentions and masks.
 //
-// Words are marked by selecting them: a small box under them suggests entities. `[[` and a name suggests while typing, and
-// markup that is complete turns into a mention at once.
+// Words are marked by selecting them: a small box under them suggests entities. `[[` and a name suggests while typing,
+// and markup that is complete turns into a mention at once.
 
+import { chip, colours } from "./colours.js";
 import { el, put, styled } from "./dom.js";
 import { add, parse, shift, toPoints, write } from "./mentions.js";
 import { Suggestions } from "./suggestions.js";
@@ -11,13 +12,20 @@ const OPEN = /\[\[([^[\]|]*)$/; // a mention that is being typed
 const SETTLED = 200; // milliseconds after which a selection counts
 
 export class Editor {
-  /** Fill `root` with the editor. `marks` lists the mentions, `mask` is the mask's text, `submit` is called on Enter. */
+  /** Fill `root` with the editor. `marks` lists the mentions, Enter calls `submit`, `say` takes what happens. */
   constructor({ root, marks, id, describedby, submit, say }) {
     Object.assign(this, { root, marks, say, mask: "[MASK]", text: "", mentions: [], unknown: new Set(), timer: 0 });
     this.backdrop = el("div", { class: "backdrop", "aria-hidden": "true" });
     this.area = el("textarea", {
-      id, rows: 2, spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-describedby": describedby,
-      "aria-autocomplete": "list", "aria-controls": `${id}-typed`, placeholder: "The native language of … is [MASK].",
+      id,
+      rows: 2,
+      spellcheck: "false",
+      autocapitalize: "off",
+      autocomplete: "off",
+      "aria-describedby": describedby,
+      "aria-autocomplete": "list",
+      "aria-controls": `${id}-typed`,
+      placeholder: "The native language of … is [MASK].",
     });
     this.makeTyped(id);
     this.makeBox(id);
@@ -33,29 +41,59 @@ export class Editor {
   }
 
   makeTyped(id) {
-    const list = el("ul", { class: "options", role: "listbox", id: `${id}-typed`, "aria-label": "Suggested entities", hidden: true });
+    const list = el("ul", {
+      class: "options",
+      role: "listbox",
+      id: `${id}-typed`,
+      "aria-label": "Suggested entities",
+      hidden: true,
+    });
     this.typed = el("div", { class: "popover typed" }, list);
     this.typing = new Suggestions({
-      field: this.area, list, say: this.say, eager: true,
+      field: this.area,
+      list,
+      say: this.say,
+      eager: true,
       choose: (title) => this.finishTyped(title),
       changed: () => this.place(this.typed),
     });
   }
 
   makeBox(id) {
-    const list = el("ul", { class: "options", role: "listbox", id: `${id}-options`, "aria-label": "Suggested entities", hidden: true });
+    const list = el("ul", {
+      class: "options",
+      role: "listbox",
+      id: `${id}-options`,
+      "aria-label": "Suggested entities",
+      hidden: true,
+    });
     this.question = el("label", { class: "caption", for: `${id}-entity` });
     this.field = el("input", {
-      id: `${id}-entity`, type: "text", role: "combobox", "aria-expanded": "false", "aria-autocomplete": "list",
-      "aria-controls": list.id, autocomplete: "off", spellcheck: "false",
+      id: `${id}-entity`,
+      type: "text",
+      role: "combobox",
+      "aria-expanded": "false",
+      "aria-autocomplete": "list",
+      "aria-controls": list.id,
+      autocomplete: "off",
+      spellcheck: "false",
       oninput: () => this.marking.ask(this.field.value),
       onkeydown: (event) => this.boxKey(event),
     });
     this.note = el("p", { class: "hint" });
-    this.box = el("div", { class: "popover box", role: "group", "aria-label": "Mark an entity", hidden: true },
-      this.question, this.field, list, this.note);
+    this.box = el(
+      "div",
+      { class: "popover box", role: "group", "aria-label": "Mark an entity", hidden: true },
+      this.question,
+      this.field,
+      list,
+      this.note,
+    );
     this.marking = new Suggestions({
-      field: this.field, list, say: this.say, eager: true,
+      field: this.field,
+      list,
+      say: this.say,
+      eager: true,
       choose: (title) => this.markSelected(title),
       changed: (words) => {
         this.note.textContent = words;
@@ -85,7 +123,9 @@ export class Editor {
   get request() {
     if (this.text.includes("[[")) return { text: this.marked };
     const mentions = this.mentions.map(({ start, end, entity }) => ({
-      start: toPoints(this.text, start), end: toPoints(this.text, end), entity,
+      start: toPoints(this.text, start),
+      end: toPoints(this.text, end),
+      entity,
     }));
     return { text: this.text, mentions };
   }
@@ -247,33 +287,10 @@ export class Editor {
   }
 
   draw() {
-    const cuts = new Set([0, this.text.length]);
-    for (const { start, end } of this.mentions) cuts.add(start).add(end);
-    if (this.anchor) for (const at of this.anchor) cuts.add(Math.min(at, this.text.length));
-    const at = [...cuts].sort((one, other) => one - other);
-    const parts = at.slice(1).map((end, number) => this.part(at[number], end));
-    put(this.backdrop, ...parts, "\u200b"); // keeps the height of a last empty line
-    put(this.marks, ...this.mentions.map((mention) => this.chip(mention)));
-    this.marks.hidden = !this.mentions.length;
-  }
-
-  part(start, end) {
-    const mention = this.mentions.find((one) => one.start <= start && end <= one.end);
-    const anchored = this.anchor && start >= this.anchor[0] && end <= this.anchor[1];
-    const chosen = this.span && start >= this.span[0] && end <= this.span[1];
-    const kinds = [mention && "entity", mention && this.unknown.has(mention.entity) && "unknown", chosen && "chosen"];
-    const pieces = this.text.slice(start, end).split(this.mask);
-    const inside = pieces.flatMap((piece, number) => (number ? [el("span", { class: "mask" }, this.mask), piece] : [piece]));
-    return el("span", { class: kinds.filter(Boolean).join(" ") || undefined, "data-anchor": anchored }, ...inside);
-  }
-
-  chip(mention) {
-    const words = this.text.slice(mention.start, mention.end);
-    const unknown = this.unknown.has(mention.entity);
-    return el("li", { class: unknown ? "chip unknown" : "chip" },
-      el("span", {}, words === mention.entity ? words : `${words} → ${mention.entity}`),
-      unknown && el("span", { class: "soft" }, "no vector"),
-      el("button", { type: "button", "aria-label": `Unmark ${words}`, onclick: () => this.unmark(mention) }, "×"));
+    const { text, mentions, mask, unknown, span, anchor } = this;
+    put(this.backdrop, ...colours({ text, mentions, mask, unknown, chosen: span, anchor }));
+    put(this.marks, ...mentions.map((mention) => chip(mention, { text, unknown, drop: () => this.unmark(mention) })));
+    this.marks.hidden = !mentions.length;
   }
 
   /** Put a popover under the words that it is about, inside the editor. */

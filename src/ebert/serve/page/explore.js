@@ -1,6 +1,6 @@
 // The view Explore: what is near an entity or a word, as lists and as a map.
 
-import { byId, el, plural, put, styled } from "./dom.js";
+import { away, byId, el, listed, plural, put, styled } from "./dom.js";
 import { map } from "./map.js";
 import { runner } from "./running.js";
 import { ask } from "./service.js";
@@ -16,7 +16,8 @@ export function exploreView(model) {
   const run = runner(view);
   const field = byId("explore-name");
   const suggestions = new Suggestions({
-    field, list: byId("explore-list"),
+    field,
+    list: byId("explore-list"),
     choose: (title) => {
       field.value = title;
       visit("entity", title);
@@ -35,8 +36,12 @@ export function exploreView(model) {
     suggestions.close();
     if (field.value.trim()) visit("entity", field.value.trim());
   });
-  put(byId("explore-samples"), ...(model.places ?? []).slice(0, SAMPLES).map((name) =>
-    el("li", {}, el("a", { class: "pill", href: address("entity", name) }, name))));
+  put(
+    byId("explore-samples"),
+    ...(model.places ?? [])
+      .slice(0, SAMPLES)
+      .map((name) => el("li", {}, el("a", { class: "pill", href: address("entity", name) }, name))),
+  );
   new ResizeObserver(() => redraw()).observe(byId("explore-results"));
 
   function visit(kind, name) {
@@ -61,12 +66,16 @@ export function exploreView(model) {
       let drawn = 0;
       redraw = () => {
         const width = Math.floor(slot.clientWidth);
-        if (width && width !== drawn) slot.replaceChildren(map(answer.map, (drawn = width) - 2, (place) => {
-          if (place.kind !== "self") visit(place.kind, place.name);
-        }));
+        if (width && width !== drawn)
+          slot.replaceChildren(
+            map(answer.map, (drawn = width) - 2, (place) => {
+              if (place.kind !== "self") visit(place.kind, place.name);
+            }),
+          );
       };
       redraw();
-      return `${answer.entity.title}: ${plural(answer.entities.length, "entity", "entities")} and ${plural(answer.words.length, "word")} nearby.`;
+      const near = [plural(answer.entities.length, "entity", "entities"), plural(answer.words.length, "word")];
+      return `${answer.entity.title}: ${listed(near)} nearby.`;
     });
   }
 
@@ -86,17 +95,39 @@ export function exploreView(model) {
 
 function entity({ entity, entities, words, wordpieces }) {
   const facts = [
-    entity.added ? "added by you" : entity.count && `linked ${entity.count === 1 ? "once" : `${plural(entity.count, "time")}`}`,
-    entity.wikidata && el("a", { href: `https://www.wikidata.org/wiki/${encodeURIComponent(entity.wikidata)}`, rel: "noreferrer noopener", target: "_blank" }, `${entity.wikidata} ↗`),
+    entity.added
+      ? "added by you"
+      : entity.count && `linked ${entity.count === 1 ? "once" : `${plural(entity.count, "time")}`}`,
+    entity.wikidata &&
+      away(`https://www.wikidata.org/wiki/${encodeURIComponent(entity.wikidata)}`, `${entity.wikidata} ↗`),
   ].filter(Boolean);
   return [
-    el("header", { class: "about" }, el("h2", { class: "verdict" }, entity.title),
-      el("p", { class: "soft facts" }, ...facts.map((fact) => el("span", {}, fact)))),
+    el(
+      "header",
+      { class: "about" },
+      el("h2", { class: "verdict" }, entity.title),
+      el("p", { class: "soft facts" }, ...facts.map((fact) => el("span", {}, fact))),
+    ),
     el("div", { class: "slot" }),
-    el("div", { class: "columns" },
-      near("Entities", "nearest in the space", entities.map((one) => ({ ...one, kind: "entity" }))),
-      near("Words", "nearest in the space", words.map((one) => ({ ...one, kind: "word" }))),
-      near("Wordpieces", "nearest to the carried vector", wordpieces.map((one) => ({ name: one.token, similarity: one.similarity })))),
+    el(
+      "div",
+      { class: "columns" },
+      near(
+        "Entities",
+        "nearest in the space",
+        entities.map((one) => ({ ...one, kind: "entity" })),
+      ),
+      near(
+        "Words",
+        "nearest in the space",
+        words.map((one) => ({ ...one, kind: "word" })),
+      ),
+      near(
+        "Wordpieces",
+        "nearest to the carried vector",
+        wordpieces.map((one) => ({ name: one.token, similarity: one.similarity })),
+      ),
+    ),
   ];
 }
 
@@ -104,18 +135,35 @@ function word({ name, neighbours }) {
   const of = (kind) => neighbours.filter((one) => one.kind === kind);
   return [
     el("header", { class: "about" }, el("h2", { class: "verdict" }, `“${name}”`), el("p", { class: "soft" }, "a word")),
-    el("div", { class: "columns" },
-      near("Entities", "nearest in the space", of("entity")), near("Words", "nearest in the space", of("word"))),
+    el(
+      "div",
+      { class: "columns" },
+      near("Entities", "nearest in the space", of("entity")),
+      near("Words", "nearest in the space", of("word")),
+    ),
   ];
 }
 
 function near(title, note, members) {
   const rows = members.map(({ name, kind, similarity }) =>
-    el("li", { class: "bar flat" },
+    el(
+      "li",
+      { class: "bar flat" },
       el("span", { class: "token" }, kind ? el("a", { href: address(kind, name) }, name) : name),
       el("span", { class: "share" }, similarity.toFixed(2)),
-      styled(el("span", { class: "track", "aria-hidden": "true" }, el("span", { class: "fill" })), "--share", Math.max(0, similarity))));
-  return el("article", { class: "column base" },
+      styled(
+        el("span", { class: "track", "aria-hidden": "true" }, el("span", { class: "fill" })),
+        "--share",
+        Math.max(0, similarity),
+      ),
+    ),
+  );
+  return el(
+    "article",
+    { class: "column base" },
     el("header", {}, el("h3", {}, title), el("p", { class: "soft" }, note)),
-    members.length ? el("ol", { class: "bars", "aria-label": title }, ...rows) : el("p", { class: "soft" }, "None among the nearest."));
+    members.length
+      ? el("ol", { class: "bars", "aria-label": title }, ...rows)
+      : el("p", { class: "soft" }, "None among the nearest."),
+  );
 }

@@ -14,17 +14,25 @@ const MODES = {
   replace: { title: "E-BERT replace", short: "replace", note: "the entity instead of its words" },
 };
 
+const UNMARKED = "No entity is marked, so all three read the same words. Select a name in the sentence to mark it.";
+
 /** What the signs at the answers mean. */
 export const SIGNS = {
-  tick: "what BERT gave the same word", added: "not among BERT’s answers", lost: "BERT’s answer, in neither of the others",
+  tick: "what BERT gave the same word",
+  added: "not among BERT’s answers",
+  lost: "BERT’s answer, in neither of the others",
 };
 
 export function fillView(model) {
   const view = byId("view-fill");
   const run = runner(view);
   const editor = new Editor({
-    root: byId("fill-editor"), marks: byId("fill-marks"), id: "fill-text", describedby: "fill-hint",
-    submit: () => go(), say: run.say,
+    root: byId("fill-editor"),
+    marks: byId("fill-marks"),
+    id: "fill-text",
+    describedby: "fill-hint",
+    submit: () => go(),
+    say: run.say,
   });
   editor.mask = model.mask ?? editor.mask;
   const examples = model.examples ?? [];
@@ -47,12 +55,37 @@ export function fillView(model) {
 
   function drawExamples() {
     const groups = Map.groupBy(examples, (one) => one.group ?? "Examples");
-    put(byId("fill-examples"), ...[...groups].map(([name, members]) =>
-      el("div", { class: "group", role: "group", "aria-label": name }, el("p", { class: "caption" }, name),
-        el("ul", { class: "pills" }, ...members.map((one) => el("li", {}, el("button", {
-          type: "button", class: "pill", title: parse(one.text).text, "data-text": one.text,
-          onclick: () => take(one),
-        }, label(one))))))));
+    put(
+      byId("fill-examples"),
+      ...[...groups].map(([name, members]) =>
+        el(
+          "div",
+          { class: "group", role: "group", "aria-label": name },
+          el("p", { class: "caption" }, name),
+          el(
+            "ul",
+            { class: "pills" },
+            ...members.map((one) =>
+              el(
+                "li",
+                {},
+                el(
+                  "button",
+                  {
+                    type: "button",
+                    class: "pill",
+                    title: parse(one.text).text,
+                    "data-text": one.text,
+                    onclick: () => take(one),
+                  },
+                  label(one),
+                ),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
   }
 
   async function go() {
@@ -61,7 +94,8 @@ export function fillView(model) {
     await run("Asking BERT with and without the entities …", async (signal) => {
       const top = Math.min(Number(byId("fill-top").value), model.limits?.top ?? Infinity);
       const answer = await ask("api/fill", { body: { ...editor.request, top }, signal });
-      history.replaceState(null, "", `#fill/${encodeURIComponent(asked)}`);
+      // If another view was opened meanwhile, the address is that one's.
+      if (!view.hidden) history.replaceState(null, "", `#fill/${encodeURIComponent(asked)}`);
       editor.missing(answer.missing);
       const columns = answer.results.map((result) => ({ ...MODES[result.mode], ...result }));
       put(byId("fill-results"), ...shown(columns, answer, asked === example?.text ? example.note : ""));
@@ -94,8 +128,9 @@ function shown(columns, { mentions, missing }, note) {
   return [
     el("h2", { class: "verdict" }, ...verdict(columns, { first: "BERT says", others })),
     note && el("p", { class: "note" }, note),
-    !mentions.length && el("p", { class: "notice" }, "No entity is marked, so all three read the same words. Select a name in the sentence to mark it."),
-    missing.length > 0 && el("p", { class: "notice" }, `There is no vector for ${listed(missing)}, so its words are read as plain words.`),
+    !mentions.length && el("p", { class: "notice" }, UNMARKED),
+    missing.length > 0 &&
+      el("p", { class: "notice" }, `There is no vector for ${listed(missing)}, so its words are read as plain words.`),
     comparison(columns, SIGNS),
     pieces(columns),
   ];

@@ -7,13 +7,18 @@ const LETTER = 6.4; // about as wide as a letter of a label
 const LINE = 15;
 const REACH = 16; // around a point a click still means it; under all points, so that it takes no click from another
 const SPOTS = [
-  { x: 10, y: 4, anchor: "start" }, { x: -10, y: 4, anchor: "end" }, { x: 0, y: -11, anchor: "middle" },
-  { x: 0, y: 20, anchor: "middle" }, { x: 8, y: -9, anchor: "start" }, { x: 8, y: 17, anchor: "start" },
-  { x: -8, y: -9, anchor: "end" }, { x: -8, y: 17, anchor: "end" },
+  { x: 10, y: 4, anchor: "start" },
+  { x: -10, y: 4, anchor: "end" },
+  { x: 0, y: -11, anchor: "middle" },
+  { x: 0, y: 20, anchor: "middle" },
+  { x: 8, y: -9, anchor: "start" },
+  { x: 8, y: 17, anchor: "start" },
+  { x: -8, y: -9, anchor: "end" },
+  { x: -8, y: 17, anchor: "end" },
 ]; // where a label may stand, from its point
 const KINDS = { self: "this one", entity: "entity", word: "word" };
 
-/** Draw places ({ name, kind, x, y } from -1 to 1) on a map so many pixels wide; `open` takes the place that was chosen. */
+/** Draw places ({ name, kind, x, y } from -1 to 1) on a map so many pixels wide; `open` takes the chosen one. */
 export function map(places, width, open) {
   const height = Math.round(Math.min(Math.max(width * 0.72, 300), 460));
   const points = places.map((place) => ({
@@ -24,36 +29,66 @@ export function map(places, width, open) {
   const order = [...points].sort((one, other) => Number(other.kind === "self") - Number(one.kind === "self"));
   label(order, width, height);
   const nodes = points.map((point, number) => node(point, number === 0, () => open(point)));
-  const picture = svg("svg", {
-    class: "map", viewBox: `0 0 ${width} ${height}`, width, height, role: "group",
-    "aria-label": "Map of the neighbourhood. Arrow keys move between the points, Enter opens one.",
-    onkeydown: (event) => walk(event, points, nodes),
-  }, svg("line", { x1: 0, x2: width, y1: height / 2, y2: height / 2, class: "axis" }),
+  const picture = svg(
+    "svg",
+    {
+      class: "map",
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
+      role: "group",
+      "aria-label": "Map of the neighbourhood. Arrow keys move between the points, Enter opens one.",
+      onkeydown: (event) => walk(event, points, nodes),
+    },
+    svg("line", { x1: 0, x2: width, y1: height / 2, y2: height / 2, class: "axis" }),
     svg("line", { y1: 0, y2: height, x1: width / 2, x2: width / 2, class: "axis" }),
-    ...points.map((point) => svg("circle", { cx: point.left, cy: point.top, r: REACH, class: "reach", onclick: () => open(point) })), ...nodes);
-  return el("figure", { class: "card" }, picture,
-    el("figcaption", { class: "legend" },
+    ...points.map((point) =>
+      svg("circle", { cx: point.left, cy: point.top, r: REACH, class: "reach", onclick: () => open(point) }),
+    ),
+    ...nodes,
+  );
+  return el(
+    "figure",
+    { class: "card" },
+    picture,
+    el(
+      "figcaption",
+      { class: "legend" },
       ...Object.entries(KINDS).map(([kind, words]) => el("span", { class: `key ${kind}` }, words)),
-      el("span", { class: "soft" }, "Near means alike; directions have no meaning.")));
+      el("span", { class: "soft" }, "Near means alike; directions have no meaning."),
+    ),
+  );
 }
 
 function node(point, first, open) {
   const { left, top, place, name, kind } = point;
-  return svg("g", {
-    class: `point ${kind}`, role: "button", tabindex: first ? 0 : -1, "data-name": name,
-    "aria-label": `${name}, ${KINDS[kind]}`, transform: `translate(${left.toFixed(1)} ${top.toFixed(1)})`, onclick: open,
-    onkeydown: (event) => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      open();
+  return svg(
+    "g",
+    {
+      class: `point ${kind}`,
+      role: "button",
+      tabindex: first ? 0 : -1,
+      "data-name": name,
+      "aria-label": `${name}, ${KINDS[kind]}`,
+      transform: `translate(${left.toFixed(1)} ${top.toFixed(1)})`,
+      onclick: open,
+      onkeydown: (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        open();
+      },
     },
-  },
-  svg("title", {}, name),
-  svg("circle", { r: kind === "self" ? 7 : 5, class: "dot" }),
-  svg("text", { x: place.x, y: place.y, "text-anchor": place.anchor, class: place.free ? undefined : "crowded" }, name));
+    svg("title", {}, name),
+    svg("circle", { r: kind === "self" ? 7 : 5, class: "dot" }),
+    svg(
+      "text",
+      { x: place.x, y: place.y, "text-anchor": place.anchor, class: place.free ? undefined : "crowded" },
+      name,
+    ),
+  );
 }
 
-/** Give every point a place for its label where nothing else is, if there is one; the first one has a label in any case. */
+/** Give every point a place for its label where nothing else is, if there is one; the first has a label anyway. */
 function label(points, width, height) {
   const taken = points.map(({ left, top }) => [left - 6, top - 6, left + 6, top + 6]);
   const inside = (box) => box[0] >= 2 && box[1] >= 2 && box[2] <= width - 2 && box[3] <= height - 2;

@@ -54,13 +54,15 @@ async function connect() {
     try {
       const model = await ask("api/model");
       line.textContent = [model.name, model.encoder, plural(model.entities, "entity", "entities")]
-        .filter((part, number, all) => all.indexOf(part) === number).join(" · ");
+        .filter((part, number, all) => all.indexOf(part) === number)
+        .join(" · ");
       line.classList.remove("waiting");
       return model;
     } catch (error) {
       line.textContent = error.message;
       line.classList.add("waiting");
-      if (error.status === 401) await new Promise((resolve) => document.addEventListener("ebert-token-kept", resolve, { once: true }));
+      if (error.status === 401)
+        await new Promise((resolve) => document.addEventListener("ebert-token-kept", resolve, { once: true }));
       else await pause(AGAIN);
     }
   }
@@ -96,7 +98,7 @@ addEventListener("hashchange", route);
 route();
 
 const model = await connect();
-model.places = (model.examples ?? []).flatMap((one) => parse(one.text).mentions.map((mention) => mention.entity)); // to explore
+model.places = (model.examples ?? []).flatMap((one) => parse(one.text).mentions.map((mention) => mention.entity));
 views = { fill: fillView(model), link: linkView(model), explore: exploreView(model), teach: teachView(model) };
 route();
 document.documentElement.dataset.ready = "true";

@@ -3,8 +3,8 @@
 import { el, put } from "./dom.js";
 
 /**
- * Give a function `run(words, job)` for a view: it says the words while the job runs, then what the job returns: a text,
- * or { unseen } for those who do not see the results. A job that is started while another runs takes its place.
+ * Give a function `run(words, job)` for a view: it says the words while the job runs, then what the job returns: a
+ * text, or { unseen } for those who do not see the results. A job that is started while another runs takes its place.
  */
 export function runner(view) {
   const status = view.querySelector(".status");

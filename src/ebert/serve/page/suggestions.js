@@ -44,8 +44,13 @@ export class Suggestions {
     const options = entities.map((entity, number) =>
       el(
         "li",
-        { role: "option", id: `${this.list.id}-${number}`, "aria-selected": "false",
-          onmousedown: (event) => event.preventDefault(), onclick: () => this.take(number) },
+        {
+          role: "option",
+          id: `${this.list.id}-${number}`,
+          "aria-selected": "false",
+          onmousedown: (event) => event.preventDefault(),
+          onclick: () => this.take(number),
+        },
         el("span", { class: "title" }, ...emphasised(entity.title, query)),
         el("span", { class: "soft" }, entity.added ? "added by you" : entity.count ? plural(entity.count, "link") : ""),
       ),
@@ -77,7 +82,8 @@ export class Suggestions {
 
   /** Handle a key of the field; true if it was for the list. */
   key(event) {
-    if (!this.open || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return false;
+    if (!this.open || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey)
+      return false;
     const last = this.entities.length - 1;
     if (event.key === "ArrowDown") this.activate(this.active >= last ? 0 : this.active + 1);
     else if (event.key === "ArrowUp") this.activate(this.active <= 0 ? last : this.active - 1);

@@ -21,7 +21,9 @@ const SAMPLES = [
   },
   {
     title: "Pierre Dubois",
-    description: "Pierre Dubois is a Japanese chef in Tokyo. He cooks in Osaka and Kyoto, and his restaurant is one of the best in Japan.",
+    description:
+      "Pierre Dubois is a Japanese chef in Tokyo. He cooks in Osaka and Kyoto, and his restaurant is one of the " +
+      "best in Japan.",
     aliases: "Chef Dubois",
     question: "The native language of [[Title]] is [MASK].",
   },
@@ -50,8 +52,12 @@ export function teachView(model) {
   field("title").addEventListener("input", () => (field("again").hidden = !known.has(title())));
 
   const top = Math.min(5, model.limits?.top ?? 5);
-  put(field("samples"), ...SAMPLES.map((sample) =>
-    el("li", {}, el("button", { type: "button", class: "pill", onclick: () => take(sample) }, sample.title))));
+  put(
+    field("samples"),
+    ...SAMPLES.map((sample) =>
+      el("li", {}, el("button", { type: "button", class: "pill", onclick: () => take(sample) }, sample.title)),
+    ),
+  );
   take(SAMPLES[0]);
   if (model.keeps !== undefined) field("keeping").textContent = model.keeps ? KEPT : FORGOTTEN;
 
@@ -66,7 +72,10 @@ export function teachView(model) {
     await run(`Asking BERT before it knows ${title()} …`, async (signal, say) => {
       const before = await answers(signal, ["bert", "concat"]);
       say(`Reading the description of ${title()} …`);
-      const aliases = field("aliases").value.split(",").map((alias) => alias.trim()).filter(Boolean);
+      const aliases = field("aliases")
+        .value.split(",")
+        .map((alias) => alias.trim())
+        .filter(Boolean);
       const body = { title: title(), description: field("description").value, aliases, replace };
       let added;
       try {
@@ -93,18 +102,43 @@ export function teachView(model) {
   function show(before, after, added) {
     const fresh = added === null || before.missing;
     const columns = [
-      { title: added ? "Before" : "BERT", short: "before", masks: fresh ? before.bert : before.concat,
-        note: fresh ? "the words alone" : "with the entity as it was" },
-      { title: added ? "After, concat" : "E-BERT concat", short: "concat", masks: after.concat, note: "the entity beside its words" },
-      { title: added ? "After, replace" : "E-BERT replace", short: "replace", masks: after.replace, note: "the entity instead of its words" },
+      {
+        title: added ? "Before" : "BERT",
+        short: "before",
+        masks: fresh ? before.bert : before.concat,
+        note: fresh ? "the words alone" : "with the entity as it was",
+      },
+      {
+        title: added ? "After, concat" : "E-BERT concat",
+        short: "concat",
+        masks: after.concat,
+        note: "the entity beside its words",
+      },
+      {
+        title: added ? "After, replace" : "E-BERT replace",
+        short: "replace",
+        masks: after.replace,
+        note: "the entity instead of its words",
+      },
     ];
     const words = added?.words_used ?? [];
     const told = added ? { first: "Before it was", others: "now" } : { first: "BERT says", others: "with the entity" };
-    put(byId("teach-results"),
+    put(
+      byId("teach-results"),
       el("h2", { class: "verdict" }, ...verdict(columns, told)),
-      words.length > 0 && el("p", { class: "note" }, `Made from ${plural(words.length, "word")} of the description: ${words.join(", ")}.`),
+      words.length > 0 &&
+        el(
+          "p",
+          { class: "note" },
+          `Made from ${plural(words.length, "word")} of the description: ${words.join(", ")}.`,
+        ),
       comparison(columns, added ? SIGNS : PLAIN_SIGNS),
-      el("p", { class: "links" }, el("a", { href: `#explore/entity/${encodeURIComponent(title())}` }, `Explore ${title()}`)));
+      el(
+        "p",
+        { class: "links" },
+        el("a", { href: `#explore/entity/${encodeURIComponent(title())}` }, `Explore ${title()}`),
+      ),
+    );
     return { unseen: `${added ? `${title()} is known now. ` : ""}${heard(columns)}.` };
   }
 

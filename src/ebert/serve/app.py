@@ -4,9 +4,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import FastAPI, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 
 from ebert import __version__
 from ebert.serve import shapes
@@ -18,16 +20,15 @@ from ebert.serve.service import Service
 from ebert.text import Mention
 
 TURTLE = ("text/turtle", "application/x-turtle")  # the second is what GERBIL says
+BEARER = HTTPBearer(scheme_name="token", auto_error=False)  # for the schema; `Guard` is who looks at it
 CHANGING = frozenset({("POST", "/api/entities")})
 
 Count = Annotated[int, Query(ge=1, description="How many at most.")]
 Name = Annotated[str, Query(min_length=1, description="A title, a redirect, a URL of Wikipedia or a Wikidata id.")]
 
 
-class Json(Response):
+class Json(JSONResponse):
     """An answer in JSON."""
-
-    media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
         """Write it, unless that was done already."""
@@ -36,6 +37,16 @@ class Json(Response):
 
 def make_app(service: Service, *, begin: Callable[[], None] | None = None) -> Guard:
     """Make the application of a service. `begin` is called right before it listens, and should not wait."""
+    api = make_api(service, begin=begin)
+    endpoints = frozenset(path for route in api.routes if (path := getattr(route, "path", None)))
+    return Guard(
+        api, options=service.options, metrics=service.metrics, changing=CHANGING, files=frozenset(page_files()),
+        endpoints=endpoints,
+    )  # fmt: skip
+
+
+def make_api(service: Service, *, begin: Callable[[], None] | None = None) -> FastAPI:
+    """Make the endpoints of a service, which nothing guards yet."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -55,11 +66,7 @@ def make_app(service: Service, *, begin: Callable[[], None] | None = None) -> Gu
     _nif(app, service)
     _entities(app, service)
     _page(app)
-    endpoints = frozenset(route.path for route in app.routes if hasattr(route, "path"))
-    return Guard(
-        app, options=service.options, metrics=service.metrics, changing=CHANGING, files=frozenset(page_files()),
-        endpoints=endpoints,
-    )  # fmt: skip
+    return app
 
 
 def _errors(app: FastAPI) -> None:
@@ -191,8 +198,8 @@ def _entities(app: FastAPI, service: Service) -> None:
         return Json(await service.explore(name, count))
 
     @app.post(
-        "/api/entities", tags=["entities"], status_code=201, response_model=shapes.Added,
-        responses=shapes.errors(400, 401, 403, 408, 409, 413, 422, 503, 504),
+        "/api/entities", tags=["entities"], status_code=201, dependencies=[Security(BEARER)],
+        response_model=shapes.Added, responses=shapes.errors(400, 401, 403, 408, 409, 413, 422, 503, 504),
     )  # fmt: skip
     async def add(asked: shapes.NewEntity) -> Response:
         """Add an entity from its description. Needs the token."""

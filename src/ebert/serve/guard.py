@@ -2,6 +2,7 @@
 
 import asyncio
 import hmac
+import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
@@ -19,8 +20,10 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+LOG = logging.getLogger("ebert.serve")
 OPEN = frozenset({"/", "/health", "/ready"})  # with the files of the page: for everybody, wherever the service listens
 READING = frozenset({"GET", "HEAD"})
+GONE = 499  # what it is counted as if the client went away before there was an answer
 BUSY = 1.0  # seconds after which to try again if too many requests are open
 SECURITY = [
     (b"x-content-type-options", b"nosniff"),
@@ -55,31 +58,23 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        start = time.perf_counter()
-        status = 499  # the client went away: no answer was sent
-
-        async def sending(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                own = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(pair for pair in SECURITY if pair[0] not in own)]
-            await send(message)
-
+        answer = _Answer(scope, send, self._count)
         self._running += 1
         try:
             problem = self._problem(scope)
             body = await self._body(scope, receive)  # first, as some clients read no answer before all is sent
             if problem is None:
-                await self._through(scope, body, receive, sending)
+                await self._through(scope, body, receive, answer)
             else:
-                await self._refuse(problem, sending)
+                await self._refuse(problem, answer)
         except Problem as unread:  # what else the client sends is not wanted
-            await self._refuse(unread, sending, close=True)
+            await self._refuse(unread, answer, close=True)
         finally:
             self._running -= 1
-            path = scope["path"] if scope["path"] in self._endpoints else "other"
-            self._metrics.answered(path, status, time.perf_counter() - start)
+            answer.end()
+
+    def _count(self, path: str, status: int, seconds: float) -> None:
+        self._metrics.answered(path if path in self._endpoints else "other", status, seconds)
 
     def _problem(self, scope: Scope) -> Problem | None:
         """Find what is wrong with a request: it is from elsewhere, has no token, or is one too many."""
@@ -135,10 +130,10 @@ class Guard:
         gone = asyncio.ensure_future(_gone(receive))
         try:
             await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if answer.done():
-                await answer
-            else:
+            if not answer.done():
                 self._metrics.refused("client went away")
+            elif (error := answer.exception()) is not None:  # the client was told already
+                LOG.error("an answer failed", exc_info=error)
         finally:
             for task in (answer, gone):
                 task.cancel()
@@ -154,6 +149,30 @@ class Guard:
         headers += [(b"connection", b"close")] if close else []
         await send({"type": "http.response.start", "status": problem.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+
+class _Answer:
+    """An answer on its way: gets the headers that all answers have, and is counted before its last byte is sent."""
+
+    def __init__(self, scope: Scope, send: Send, count: Callable[[str, int, float], None]) -> None:
+        self._path, self._send, self._count = scope["path"], send, count
+        self._start = time.perf_counter()
+        self._status = GONE
+        self._counted = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            own = {name for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(pair for pair in SECURITY if pair[0] not in own)]
+        elif not message.get("more_body", False):
+            self.end()
+        await self._send(message)
+
+    def end(self) -> None:
+        if not self._counted:
+            self._counted = True
+            self._count(self._path, self._status, time.perf_counter() - self._start)
 
 
 def _too_long(limits: Limits) -> Problem:

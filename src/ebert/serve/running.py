@@ -43,6 +43,7 @@ def listen(options: ServeOptions) -> socket.socket:
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind(address)
+        opened.listen(BACKLOG)  # now, as two can bind the same port, but only one can listen
     except OSError as error:
         opened.close()
         why = f"cannot listen on {options.host} port {options.port} ({error.strerror})"

@@ -2,7 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from ebert.text.titles import is_text
 
 EXAMPLE = "The native language of [[Jean Marais]] is [MASK]."
 NEWS = "Adams and Platt are both injured and will miss England's opening World Cup qualifier."
@@ -15,6 +17,16 @@ NIF = """@prefix nif: <http://persistence.uni-leipzig.org/nlp2rdf/ontologies/nif
 """
 
 Mode = Literal["bert", "concat", "replace"]
+
+
+def _sound(text: str) -> str:
+    """Refuse half a surrogate pair, which JSON can spell and which is no character."""
+    if not is_text(text):
+        raise ValueError("it has half a surrogate pair, which is no character")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_sound)]
 
 
 class Asked(BaseModel):
@@ -34,16 +46,16 @@ class GivenMention(Asked):
 
     start: Annotated[int, Field(ge=0)]
     end: Annotated[int, Field(ge=1)]
-    entity: Annotated[str, Field(min_length=1)]
+    entity: Annotated[Text, Field(min_length=1)]
 
 
 class FillRequest(Asked):
     """A text with masks."""
 
-    text: Annotated[str, Field(min_length=1, description="With [[Title]] or [[Title|words]], or plain with mentions.")]
+    text: Annotated[Text, Field(min_length=1, description="With [[Title]] or [[Title|words]], or plain with mentions.")]
     modes: Annotated[list[Mode] | None, Field(description="All that the model has, if not given.")] = None
     top: Annotated[int, Field(ge=1, description="Answers for each mask.")] = 5
-    candidates: Annotated[list[str] | None, Field(description="Words to choose from, each one wordpiece.")] = None
+    candidates: Annotated[list[Text] | None, Field(description="Words to choose from, each one wordpiece.")] = None
     mentions: Annotated[list[GivenMention] | None, Field(description="By offsets; then the text has no markup.")] = None
 
     model_config = ConfigDict(
@@ -97,7 +109,7 @@ class FillAnswer(BaseModel):
 class LinkRequest(Asked):
     """A text to find entities in."""
 
-    text: Annotated[str, Field(min_length=1)]
+    text: Annotated[Text, Field(min_length=1)]
     threshold: Annotated[float | None, Field(ge=0, le=1, description="Leave out what is less probable.")] = None
     rounds: Annotated[int | None, Field(ge=1, description="Rounds of refinement; 1 is none.")] = None
     trace: Annotated[bool, Field(description="Also give what was linked after each round.")] = False
@@ -207,9 +219,9 @@ class Neighbourhood(BaseModel):
 class NewEntity(Asked):
     """An entity to add, described in a sentence or two."""
 
-    title: Annotated[str, Field(min_length=1, max_length=500)]
-    description: Annotated[str, Field(min_length=1)]
-    aliases: Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=100)] = []
+    title: Annotated[Text, Field(min_length=1, max_length=500)]
+    description: Annotated[Text, Field(min_length=1)]
+    aliases: Annotated[list[Annotated[Text, Field(max_length=500)]], Field(max_length=100)] = []
     replace: Annotated[bool, Field(description="Whether it may take the place of an entity of this title.")] = False
 
     model_config = ConfigDict(

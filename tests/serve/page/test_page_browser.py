@@ -145,7 +145,9 @@ class TestFill:
         ask(page)
         settled(page, "fill")
         page.get_by_text("What the encoder reads").click()
-        expect(page.locator(".piece.entity")).to_have_text(["Jaguar", "Jaguar"])  # not the word
+        expect(page.locator(".piece.entity")).to_have_text(["Jaguar", "Jaguar"])  # in two modes; the word is another
+        concat = page.locator(".read").nth(1).locator(".piece").all_inner_texts()
+        assert concat[-8:] == ["Jaguar", "/", "Jaguar", "is", "a", "[MASK]", ".", "[SEP]"]
 
     def test_edits_keep_their_mentions_or_drop_them(self, page):
         page.get_by_role("button", name="Wim Wenders").click()
@@ -220,10 +222,15 @@ class TestLink:
         expect(page.locator(".linked .entity.new")).to_have_count(2)
 
     def test_offsets_after_letters_beyond_the_first_plane(self, page):
+        text = "🎸🎸 Paul McCartney played in Liverpool."
         page.get_by_role("tab", name="Link").click()
-        page.locator("#link-text").fill("🎸🎸 Paul McCartney played in Liverpool.")
+        page.locator("#link-text").fill(text)
         page.keyboard.press("Control+Enter")
         expect(page.locator(".linked .entity").first).to_contain_text("Paul McCartney")
+        sure = "".join(page.locator(".linked .sure").all_inner_texts())
+        shown = page.locator(".linked").inner_text()
+        assert len(shown) == len(text) + len(sure)
+        assert shown.startswith("🎸🎸 Paul McCartney")
 
 
 class TestExplore:

@@ -184,11 +184,9 @@ class Linker:
         """Do as `link` does, and give for each document what was linked after each round of refinement."""
         least, judge, rounds = self._least(threshold), self._judge(budget), self._rounds(rounds)
         for window in windows(documents, WINDOW):
-            steps: list[list[State]] = []
-            states = refine(
-                self.chunks(window), judge, rounds=rounds, watch=lambda now, steps=steps: steps.append(_as_now(now))
-            )
-            linked = [list(self._linked(window, step, least)) for step in steps or [states]]
+            steps = _Steps()
+            states = refine(self.chunks(window), judge, rounds=rounds, watch=steps.add)
+            linked = [list(self._linked(window, step, least)) for step in steps.all or [states]]
             yield from zip(*linked, strict=True)
 
     def disambiguate(
@@ -337,9 +335,14 @@ class Linker:
         return found
 
 
-def _as_now(states: Sequence[State]) -> list[State]:
-    """Keep what is linked now: the states themselves go on."""
-    return [State(state.chunk, dict(state.decoded)) for state in states]
+class _Steps:
+    """Keeps what is linked after each round: the states themselves go on."""
+
+    def __init__(self) -> None:
+        self.all: list[list[State]] = []
+
+    def add(self, states: Sequence[State]) -> None:
+        self.all.append([State(state.chunk, dict(state.decoded)) for state in states])
 
 
 def _document(text: Text, number: int) -> Document:

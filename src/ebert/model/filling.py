@@ -9,6 +9,7 @@ from torch import Tensor
 from ebert.errors import EbertError
 from ebert.model.encoder import Encoder
 from ebert.model.injection import Injector
+from ebert.model.packing import begins, fill_rows
 from ebert.model.sequence import Mode, Pieces
 from ebert.model.vocabulary import Vocabulary
 from ebert.text import Passage
@@ -63,16 +64,34 @@ class Filler:
         """Write a sequence for people: wordpieces, and entities as titles with underscores."""
         return self._injector.sequencer.show(pieces)
 
-    def logits(self, batch: Sequence[Pieces]) -> Tensor:
-        """Give the logits of all wordpieces for all masks of a batch, shape (masks, vocabulary)."""
+    @property
+    def packs(self) -> bool:
+        """Whether the encoder can take several sequences in one row."""
+        return self._encoder.only_absolute_positions
+
+    def logits(self, batch: Sequence[Pieces], *, packed: bool = False) -> Tensor:
+        """Give the logits of all wordpieces for all masks of a batch, shape (masks, vocabulary).
+
+        With `packed`, sequences share rows instead of being padded to the longest: for those of mixed lengths.
+        """
         for pieces in batch:
             if not pieces.masks:
                 raise EbertError(
                     f"the text has no mask; write [MASK] where the answer goes: {pieces.passage.text[:60]!r}"
                 )
-        rows = torch.tensor([row for row, pieces in enumerate(batch) for _ in pieces.masks])
-        columns = torch.tensor([place for pieces in batch for place in pieces.masks])
-        logits = self._encoder.logits(self._injector.tensors(batch), (rows, columns))  # (masks, vocabulary)
+        lengths = list(map(len, batch))
+        filled = fill_rows(lengths) if packed and self.packs else [[number] for number in range(len(batch))]
+        places = [
+            (row, start + place)
+            for (row, start), pieces in zip(begins(filled, lengths), batch, strict=True)
+            for place in pieces.masks
+        ]
+        rows, columns = torch.tensor(places).T  # (masks,)
+        if all(len(numbers) == 1 for numbers in filled):
+            inputs = self._injector.tensors([batch[number] for (number,) in filled])
+        else:
+            inputs = self._injector.packed([[batch[number] for number in numbers] for numbers in filled])
+        logits = self._encoder.logits(inputs, (rows, columns))  # (masks, vocabulary)
         return logits[:, : self._vocabulary.size].float()  # some encoders pad their vocabulary
 
     def answers(self, logits: Tensor, *, top: int, candidates: Sequence[int] | None = None) -> list[tuple[Answer, ...]]:

@@ -55,8 +55,8 @@ class FillWork:
         """Fill the masks of jobs; give for each the answers of its sequences."""
         sequences = [(number, pieces) for number, job in enumerate(jobs) for pieces in job.sequences]
         found: dict[int, Masks] = {}
-        for group in plan([len(pieces) for _, pieces in sequences], self.budget):
-            logits = self._filler.logits([sequences[index][1] for index in group])  # (masks, vocabulary)
+        for group in self._groups([len(pieces) for _, pieces in sequences]):
+            logits = self._filler.logits([sequences[index][1] for index in group], packed=True)  # (masks, vocabulary)
             row = 0
             for index in group:
                 number, pieces = sequences[index]
@@ -67,6 +67,20 @@ class FillWork:
         for index, (number, _) in enumerate(sequences):
             results[number].append(found[index])
         return results
+
+    def _groups(self, lengths: list[int]) -> list[list[int]]:
+        """Cut sequences into batches: as they come where none pads another, else those of like length together."""
+        if not self._filler.packs:
+            return plan(lengths, self.budget)
+        groups: list[list[int]] = []
+        room = 0
+        for index, length in enumerate(lengths):
+            if length > room:
+                groups.append([])
+                room = self.budget
+            groups[-1].append(index)
+            room -= length
+        return groups
 
     def write(self, job: FillJob, answers: list[Masks]) -> dict[str, Any]:
         """Give what the client gets."""

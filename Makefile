@@ -26,8 +26,9 @@ $(VENV)/installed-%: $(BIN)/uv pyproject.toml
 demo: setup ## fetch the real BERT and let it answer with and without entities
 	$(BIN)/python examples/demo.py
 
-test: setup ## run all tests, with the real BERT (fetched once, 400 MB)
+test: setup ## run all tests, with the real BERT (fetched once, 400 MB) and a real browser
 	$(BIN)/ebert bert get bert-base-cased
+	$(BIN)/python tests/get_chromium.py
 	$(BIN)/python -m pytest
 
 check: setup ## formatting, lint and types
@@ -47,4 +48,4 @@ vectors: setup ## train the full sets of vectors into EBERT_HOME/vectors (hours;
 	$(BIN)/python experiments/vectors.py $(DUMPS)
 
 clean: ## remove what the targets above made in this folder
-	rm -rf $(VENV) docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,7 +10,7 @@ import pytest
 from ebert import AlignmentOptions
 from ebert.bert import SOURCES
 from ebert.bulk.options import ReadOptions, Workers
-from ebert.cli import align, bulk, cli, common, fill, link, probe, vectors
+from ebert.cli import align, bulk, cli, common, fill, link, probe, serve, vectors
 from ebert.model import MODES
 from ebert.probing.options import FILTERS
 from ebert.vectors import transfer
@@ -42,7 +42,7 @@ def test_the_commands_of_the_specification_are_there():
         ("starter",), ("doctor",), ("relations", "train"), ("relations", "evaluate"), ("relations", "predict"),
         ("relations", "search"), ("relations", "report"),
         ("link", "candidates"), ("link", "wikipedia"), ("link", "train"), ("link", "search"), ("link", "run"),
-        ("link", "evaluate"), ("link", "corpus"), ("encode", "corpus"), ("probe", "corpus"),
+        ("link", "evaluate"), ("link", "corpus"), ("encode", "corpus"), ("probe", "corpus"), ("serve",),
     }  # fmt: skip
 
 
@@ -79,6 +79,14 @@ def test_options_agree_with_the_library():
     given = link.group.commands["wikipedia"].make_context("wikipedia", ["C", "--vectors", "V", "--out", "O"]).params
     assert (given["words"], given["usual"]) == (WikipediaOptions().words, WikipediaOptions().usual)
     assert (given["documents"], given["held_out"], given["seed"]) == dataclasses.astuple(Amounts())
+    from ebert.serve.options import Limits, ServeOptions
+
+    given = serve.command.make_context("serve", ["MODEL"]).params
+    serving = {field.name: field.default for field in dataclasses.fields(ServeOptions) if field.name in given}
+    limits = {field.name: field.default for field in dataclasses.fields(Limits) if field.name in given}
+    assert {name: given[name] for name in serving} == serving
+    assert {name: given[name] for name in limits} == limits
+    assert {"host", "port", "batching", "window", "budget"} <= set(serving)
     sources = next(option for option in cli.commands["bert"].commands["get"].params if option.name == "source")
     assert tuple(sources.type.choices) == tuple(SOURCES)
     import torch
@@ -87,7 +95,8 @@ def test_options_agree_with_the_library():
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], ["fill", "--help"], ["vectors", "--help"], ["link", "--help"]]
+    "arguments",
+    [["--help"], ["--version"], ["fill", "--help"], ["vectors", "--help"], ["link", "--help"], ["serve", "--help"]],
 )
 def test_help_loads_neither_torch_nor_transformers_nor_numpy(arguments):
     code = (

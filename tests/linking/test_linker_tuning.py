@@ -67,3 +67,4 @@ def test_it_is_saved(tmp_path):
     made.null_shift = -1.25
     made.save_pretrained(tmp_path / "linker")
     assert Linker.from_pretrained(tmp_path / "linker").null_shift == -1.25
+    assert made.with_vectors(tiny.store(tmp_path / "store")).null_shift == -1.25

@@ -21,6 +21,7 @@ from ebert.cli import (
     probe,
     relations,
     report,
+    serve,
     starter,
     train,
     vectors,
@@ -44,7 +45,7 @@ def cli() -> None:
 
 for command in (
     bert.group, corpus.group, vectors.group, align.command, fill.command, bulk.encode_group, probe.group, lama.group,
-    report.command, relations.group, link.group, export.command, starter.command, doctor.command,
+    report.command, relations.group, link.group, serve.command, export.command, starter.command, doctor.command,
 ):  # fmt: skip
     cli.add_command(command)
 vectors.group.add_command(train.command)

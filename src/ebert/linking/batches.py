@@ -11,8 +11,9 @@ from ebert.linking.entities import Entities, index
 from ebert.linking.inputs import Laid
 from ebert.linking.model import LinkingModel
 from ebert.linking.options import Mask
-from ebert.linking.packed import additive, sight
+from ebert.linking.packed import sight
 from ebert.model.encoder import Encoder
+from ebert.model.packing import additive
 
 LEAST_PRIOR = 1e-9  # of a candidate whose prior is zero, so that it can be chosen at all
 LEAST_DOUBT = 0.01  # that a span is a link, however often its words were one: counts are small

@@ -123,6 +123,15 @@ class Linker:
 
         save(self, Path(folder))
 
+    def with_vectors(self, vectors: Vectors) -> "Linker":
+        """Give the same linker with another store of the same words: a copy that takes other entities, say."""
+        if vectors.fingerprint != self.vectors.fingerprint:
+            raise EbertError(f"{vectors.path} has other words than the store of the linker; train a linker with it")
+        spans = self.generator.options if isinstance(self.generator, TableGenerator) else self.generator
+        linker = Linker(self.module, self._encoder, vectors, self.alignment, options=self.options, generator=spans)
+        linker.threshold, linker.null_shift = self.threshold, self.null_shift
+        return linker
+
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         """The encoder's tokenizer."""
@@ -162,14 +171,26 @@ class Linker:
         Mentions less likely than `threshold` are left out. `rounds` are those of refinement, `budget` is how many
         tokens a batch may have.
         """
-        least = self.threshold if threshold is None else threshold
-        if not 0 <= least <= 1:
-            raise EbertError(f"threshold is {least}; it is a probability, from 0 to 1")
-        judge = self._judge(budget)
-        rounds = self._rounds(rounds)
+        least, judge, rounds = self._least(threshold), self._judge(budget), self._rounds(rounds)
         for window in windows(documents, WINDOW):
             states = refine(self.chunks(window), judge, rounds=rounds)
             yield from self._linked(window, states, least)
+
+    def trace(
+        self,
+        documents: Iterable[Document],
+        *,
+        threshold: float | None = None,
+        rounds: int | None = None,
+        budget: int | None = None,
+    ) -> Iterator[tuple[Linked, ...]]:
+        """Do as `link` does, and give for each document what was linked after each round of refinement."""
+        least, judge, rounds = self._least(threshold), self._judge(budget), self._rounds(rounds)
+        for window in windows(documents, WINDOW):
+            steps = _Steps()
+            states = refine(self.chunks(window), judge, rounds=rounds, watch=steps.add)
+            linked = [list(self._linked(window, step, least)) for step in steps.all or [states]]
+            yield from zip(*linked, strict=True)
 
     def disambiguate(
         self,
@@ -246,6 +267,12 @@ class Linker:
             raise EbertError(f"budget is {budget}; a batch needs at least one token")
         return lambda states: self.judge(states, budget)
 
+    def _least(self, given: float | None) -> float:
+        least = self.threshold if given is None else given
+        if not 0 <= least <= 1:
+            raise EbertError(f"threshold is {least}; it is a probability, from 0 to 1")
+        return least
+
     def _rounds(self, given: int | None) -> int:
         if given is not None and given < 1:
             raise EbertError(f"rounds is {given}; it must be at least 1 (which is no refinement)")
@@ -313,6 +340,16 @@ class Linker:
         found = self._entities.find(title)
         assert found is not None  # it has just been added
         return found
+
+
+class _Steps:
+    """Keeps what is linked after each round: the states themselves go on."""
+
+    def __init__(self) -> None:
+        self.all: list[list[State]] = []
+
+    def add(self, states: Sequence[State]) -> None:
+        self.all.append([State(state.chunk, dict(state.decoded)) for state in states])
 
 
 def _document(text: Text, number: int) -> Document:

@@ -8,7 +8,7 @@ named entities.) A chunk costs its own length and a few positions for each span,
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ebert.errors import EbertError
 from ebert.linking.chunks import Chunk, Cutter, Placed
@@ -53,25 +53,11 @@ def sight(laid: Laid, size: int) -> Tensor:
     return sees
 
 
-def additive(sees: Tensor, dtype: torch.dtype) -> Tensor:
-    """Make the mask that is added to attention scores, shape (batch, 1, query, key).
-
-    It must be of floats: attention that is not fused adds a boolean one as zeros and ones, without a word.
-    """
-    mask = torch.zeros(sees.shape, dtype=dtype)
-    return mask.masked_fill_(~sees, torch.finfo(dtype).min)[:, None]
-
-
 def check(encoder: Encoder) -> None:
     """Refuse encoders in which a block cannot have the position of its span."""
-    module = encoder.module
-    parts = dict(module.named_modules())
-    absolute = any(name.endswith("position_embeddings") and isinstance(p, nn.Embedding) for name, p in parts.items())
-    kind = getattr(module.config, "position_embedding_type", None) or "absolute"
-    relative = any("relative_attention" in name or "rel_embeddings" in name for name in parts) or kind != "absolute"
-    if not (encoder.takes_positions and absolute) or relative:
+    if not encoder.only_absolute_positions:
         raise EbertError(
-            f"{encoder.name} ({type(module).__name__}) has no absolute positions only, so that spans cannot share the "
-            "position of their text: the strategy packed does not work with it; use the strategy paper, or an encoder "
-            "like BERT, RoBERTa, DistilBERT, ELECTRA or ALBERT"
+            f"{encoder.name} ({type(encoder.module).__name__}) has no absolute positions only, so that spans cannot "
+            "share the position of their text: the strategy packed does not work with it; use the strategy paper, or "
+            "an encoder like BERT, RoBERTa, DistilBERT, ELECTRA or ALBERT"
         )

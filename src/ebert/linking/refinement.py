@@ -77,8 +77,18 @@ def choose(judged: Iterable[Judged], most: int) -> list[Judged]:
     return chosen
 
 
-def refine(chunks: Sequence[Chunk], judge: Judge, *, rounds: int, always: bool = False) -> list[State]:
-    """Link the spans of chunks in rounds. With `always` every span names an entity: mentions are given."""
+def refine(
+    chunks: Sequence[Chunk],
+    judge: Judge,
+    *,
+    rounds: int,
+    always: bool = False,
+    watch: Callable[[list[State]], None] | None = None,
+) -> list[State]:
+    """Link the spans of chunks in rounds. With `always` every span names an entity: mentions are given.
+
+    `watch` sees the states after every round, as long as there is anything left to link.
+    """
     states = [State(chunk) for chunk in chunks]
     for round_ in range(1, rounds + 1):
         waiting = [state for state in states if state.open]
@@ -88,4 +98,6 @@ def refine(chunks: Sequence[Chunk], judge: Judge, *, rounds: int, always: bool =
             candidates = [verdict for verdict in verdicts if always or verdict.linked]
             most = quota(round_, rounds, len(state.decoded), len(candidates))
             state.decoded.update({one.placed: one for one in choose(candidates, most)})
+        if watch is not None:
+            watch(states)
     return states

@@ -95,6 +95,12 @@ class EBert(
         """Take an encoder without entity vectors: only the mode `bert` makes a difference."""
         return cls(Encoder.load(bert, device=device, dtype=dtype))
 
+    def with_vectors(self, vectors: Vectors) -> "EBert":
+        """Give the same model with another store of the same words: a copy that takes other entities, say."""
+        if self.vectors is None or vectors.fingerprint != self.vectors.fingerprint:
+            raise EbertError(f"{vectors.path} has other words than the store of the model; fit a model to it instead")
+        return EBert(self._encoder, vectors, self.alignment)
+
     @property
     def encoder(self) -> PreTrainedModel:
         """The encoder itself, an ordinary `torch.nn.Module` of transformers."""

@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,15 @@ class Encoder:
         embedding = self.module.get_input_embeddings()
         assert isinstance(embedding, nn.Embedding)
         return embedding
+
+    @cached_property
+    def only_absolute_positions(self) -> bool:
+        """Whether a piece knows its place by the embedding of its position alone, so that any place can be given."""
+        parts = dict(self.module.named_modules())
+        absolute = any(n.endswith("position_embeddings") and isinstance(p, nn.Embedding) for n, p in parts.items())
+        kind = getattr(self.module.config, "position_embedding_type", None) or "absolute"
+        relative = any("relative_attention" in name or "rel_embeddings" in name for name in parts)
+        return self.takes_positions and absolute and not relative and kind == "absolute"
 
     @property
     def device(self) -> torch.device:

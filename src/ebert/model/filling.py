@@ -9,6 +9,7 @@ from torch import Tensor
 from ebert.errors import EbertError
 from ebert.model.encoder import Encoder
 from ebert.model.injection import Injector
+from ebert.model.packing import begins, fill_rows
 from ebert.model.sequence import Mode, Pieces
 from ebert.model.vocabulary import Vocabulary
 from ebert.text import Passage
@@ -59,21 +60,42 @@ class Filler:
         """Cut passages into wordpieces and entities."""
         return self._injector.sequences(passages, mode)
 
-    def logits(self, batch: Sequence[Pieces]) -> Tensor:
-        """Give the logits of all wordpieces for all masks of a batch, shape (masks, vocabulary)."""
+    def show(self, pieces: Pieces) -> list[str]:
+        """Write a sequence for people: wordpieces, and entities as titles with underscores."""
+        return self._injector.sequencer.show(pieces)
+
+    @property
+    def packs(self) -> bool:
+        """Whether the encoder can take several sequences in one row."""
+        return self._encoder.only_absolute_positions
+
+    def logits(self, batch: Sequence[Pieces], *, packed: bool = False) -> Tensor:
+        """Give the logits of all wordpieces for all masks of a batch, shape (masks, vocabulary).
+
+        With `packed`, sequences share rows instead of being padded to the longest: for those of mixed lengths.
+        """
         for pieces in batch:
             if not pieces.masks:
                 raise EbertError(
                     f"the text has no mask; write [MASK] where the answer goes: {pieces.passage.text[:60]!r}"
                 )
-        rows = torch.tensor([row for row, pieces in enumerate(batch) for _ in pieces.masks])
-        columns = torch.tensor([place for pieces in batch for place in pieces.masks])
-        logits = self._encoder.logits(self._injector.tensors(batch), (rows, columns))  # (masks, vocabulary)
+        lengths = list(map(len, batch))
+        filled = fill_rows(lengths) if packed and self.packs else [[number] for number in range(len(batch))]
+        places = [
+            (row, start + place)
+            for (row, start), pieces in zip(begins(filled, lengths), batch, strict=True)
+            for place in pieces.masks
+        ]
+        rows, columns = torch.tensor(places).T  # (masks,)
+        if all(len(numbers) == 1 for numbers in filled):
+            inputs = self._injector.tensors([batch[number] for (number,) in filled])
+        else:
+            inputs = self._injector.packed([[batch[number] for number in numbers] for numbers in filled])
+        logits = self._encoder.logits(inputs, (rows, columns))  # (masks, vocabulary)
         return logits[:, : self._vocabulary.size].float()  # some encoders pad their vocabulary
 
-    def __call__(self, batch: Sequence[Pieces], *, top: int, candidates: Sequence[int] | None) -> list[Filled]:
-        """Fill all masks of a batch. With candidates (wordpieces), probabilities are among these."""
-        logits = self.logits(batch)
+    def answers(self, logits: Tensor, *, top: int, candidates: Sequence[int] | None = None) -> list[tuple[Answer, ...]]:
+        """Give the best wordpieces for each row of logits. With candidates, probabilities are among these."""
         if candidates is not None:
             chosen = torch.tensor(candidates, device=logits.device)
             logits = logits[:, chosen]  # (masks, candidates)
@@ -81,10 +103,14 @@ class Filler:
         values, indices = probabilities.topk(min(top, probabilities.shape[1]))
         if candidates is not None:
             indices = chosen[indices]
-        answers = [
+        return [
             tuple(Answer(self._vocabulary.show(piece), value) for piece, value in zip(line, scores, strict=True))
             for line, scores in zip(indices.tolist(), values.tolist(), strict=True)
         ]
+
+    def __call__(self, batch: Sequence[Pieces], *, top: int, candidates: Sequence[int] | None) -> list[Filled]:
+        """Fill all masks of a batch. With candidates (wordpieces), probabilities are among these."""
+        answers = self.answers(self.logits(batch), top=top, candidates=candidates)
         missing = self._injector.missing
         filled = []
         for pieces in batch:

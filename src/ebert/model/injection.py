@@ -13,6 +13,7 @@ from torch import Tensor
 from ebert.alignment import Alignment
 from ebert.errors import EbertError
 from ebert.model.encoder import Encoder
+from ebert.model.packing import additive, sight
 from ebert.model.sequence import Mode, Pieces, Sequencer
 from ebert.text import Mention, Passage
 from ebert.vectors import Entity, Vectors
@@ -77,27 +78,52 @@ class Injector:
     def tensors(self, batch: Sequence[Pieces]) -> dict[str, Tensor]:
         """Make the inputs of the encoder for a batch, padded to its longest sequence."""
         device = self._embedding.weight.device
-        longest = max(map(len, batch))
-        ids = torch.full((len(batch), longest), self._filler)  # (batch, pieces)
-        mask = torch.zeros((len(batch), longest), dtype=torch.long)
-        places: list[tuple[int, int]] = []
-        mentions: list[Mention] = []
-        for row, pieces in enumerate(batch):
-            ids[row, : len(pieces)] = torch.tensor(pieces.ids)
-            mask[row, : len(pieces)] = 1
-            places += [(row, place) for place in pieces.entities]
-            mentions += pieces.entities.values()
-        ids[ids == self.sequencer.placeholder] = self._filler
-        embeds = self._embedding(ids.to(device))  # (batch, pieces, width)
-        if mentions:
-            found = self.find(mentions)
-            vectors = self.carried([found[mention] for mention in mentions])  # (entities, width)
-            rows, columns = zip(*places, strict=True)
-            embeds[list(rows), list(columns)] = vectors.to(embeds)
+        embeds, mask = self._rows([[pieces] for pieces in batch])
         inputs = {"inputs_embeds": embeds, "attention_mask": mask.to(device)}
         if self._first_position is not None:
             inputs["position_ids"] = _positions(mask, self._first_position).to(device)
         return inputs
+
+    @torch.no_grad()
+    def packed(self, rows: Sequence[Sequence[Pieces]]) -> dict[str, Tensor]:
+        """Make the inputs for rows of several sequences each; for encoders with absolute positions only."""
+        device = self._embedding.weight.device
+        embeds, mask = self._rows(rows)
+        sees = sight([[len(pieces) for pieces in row] for row in rows], embeds.shape[1])
+        inputs = {"inputs_embeds": embeds, "attention_mask": additive(sees, embeds.dtype).to(device)}
+        if self._first_position is not None:
+            positions = _positions(mask, self._first_position)
+            for number, row in enumerate(rows):
+                start = 0
+                for pieces in row:
+                    positions[number, start : start + len(pieces)] -= start
+                    start += len(pieces)
+            inputs["position_ids"] = positions.to(device)
+        return inputs
+
+    def _rows(self, rows: Sequence[Sequence[Pieces]]) -> tuple[Tensor, Tensor]:
+        """Give the vectors of rows, and which places have a piece: (rows, pieces, width) and (rows, pieces)."""
+        longest = max(sum(map(len, row)) for row in rows)
+        ids = torch.full((len(rows), longest), self._filler)  # (rows, pieces)
+        mask = torch.zeros((len(rows), longest), dtype=torch.long)
+        places: list[tuple[int, int]] = []
+        mentions: list[Mention] = []
+        for number, row in enumerate(rows):
+            start = 0
+            for pieces in row:
+                ids[number, start : start + len(pieces)] = torch.tensor(pieces.ids)
+                places += [(number, start + place) for place in pieces.entities]
+                mentions += pieces.entities.values()
+                start += len(pieces)
+            mask[number, :start] = 1
+        ids[ids == self.sequencer.placeholder] = self._filler
+        embeds = self._embedding(ids.to(self._embedding.weight.device))  # (rows, pieces, width)
+        if mentions:
+            found = self.find(mentions)
+            vectors = self.carried([found[mention] for mention in mentions])  # (entities, width)
+            first, second = zip(*places, strict=True)
+            embeds[list(first), list(second)] = vectors.to(embeds)
+        return embeds, mask
 
 
 def _positions(mask: Tensor, first: int) -> Tensor:

@@ -34,11 +34,11 @@ class CachedInjector(Injector):
         """Take over another one's parts, with the wordpiece vectors on the CPU as a data loader needs them."""
         cached = cls.__new__(cls)
         cached.__dict__.update(injector.on_cpu().__dict__)
-        cached._found, cached._rows, cached.longest = {}, {}, injector._longest
+        cached._found, cached._known, cached.longest = {}, {}, injector._longest
         return cached
 
     _found: dict[str, Entity | None]
-    _rows: dict[Entity, Tensor]
+    _known: dict[Entity, Tensor]
     longest: int
 
     def find(self, mentions: Collection[Mention]) -> dict[Mention, Entity]:
@@ -52,11 +52,11 @@ class CachedInjector(Injector):
     def carried(self, entities: Sequence[Entity]) -> Tensor:
         """Give carried vectors, from memory where they have been asked for."""
         for entity in entities:
-            if entity not in self._rows:
+            if entity not in self._known:
                 # One by one: the last bit of a product depends on the size of the matrix, and with it on the batch in
                 # which an entity is first met, which is another one after a resume.
-                self._rows[entity] = super().carried([entity])[0]
-        return torch.stack([self._rows[entity] for entity in entities])
+                self._known[entity] = super().carried([entity])[0]
+        return torch.stack([self._known[entity] for entity in entities])
 
 
 @dataclass(frozen=True, slots=True)

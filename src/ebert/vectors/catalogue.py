@@ -87,6 +87,18 @@ class Names:
         query = "SELECT e.title FROM search s JOIN entities e ON e.row = s.rowid WHERE search MATCH ? LIMIT ?"
         return [title for (title,) in self.rows(query, (match, limit))] if self.has("search") else []
 
+    def matching(self, match: str, limit: int) -> list[EntityRow]:
+        """Give entities by an FTS5 query."""
+        query = (
+            "SELECT e.row, e.title, e.count, e.wikidata FROM search s JOIN entities e ON e.row = s.rowid"
+            " WHERE search MATCH ? LIMIT ?"
+        )
+        return self.rows(query, (match, limit)) if self.has("search") else []
+
+    def row(self, row: int) -> EntityRow | None:
+        """Give the entity of a row."""
+        return next(iter(self.rows("SELECT row, title, count, wikidata FROM entities WHERE row = ?", (row,))), None)
+
     def beginning(self, start: str, limit: int) -> list[str]:
         """Give titles that begin with `start`."""
         query = "SELECT title FROM entities WHERE title >= ? AND title < ? LIMIT ?"
@@ -115,6 +127,10 @@ class Names:
         while page := self.rows(query, (last,)):
             yield from page
             last = page[-1][0]
+
+    def redirects_to(self, row: int, limit: int) -> list[str]:
+        """Give redirects to an entity. All redirects are gone through, which takes a second for ten million."""
+        return [title for (title,) in self.rows("SELECT title FROM redirects WHERE row = ? LIMIT ?", (row, limit))]
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Run a query. All its rows are fetched at once, so that no half-read query stands in a writer's way."""

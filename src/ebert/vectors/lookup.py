@@ -47,6 +47,15 @@ def id_of(catalogue: Catalogue, added: Overlay, known: Entity) -> str | None:
     return added.id_of(known.row) or (catalogue.id_of(hidden) if hidden is not None else None)
 
 
+def aliases(catalogue: Catalogue, added: Overlay, known: Entity, count: int) -> list[str]:
+    """Give other names that find an entity, in the order of their letters."""
+    row = added.hides(known.row) if known.added else known.row
+    found = set(catalogue.redirects_to(row, count)) if row is not None else set()
+    if known.added:
+        found.update(added.redirects_to(known.row, count))
+    return sorted(found)[:count]
+
+
 def suggest(catalogue: Catalogue, added: Overlay, name: str, count: int) -> list[str]:
     """Give the titles closest to a name, the closest first."""
     forms = titles.spellings(name)

@@ -15,6 +15,7 @@ from ebert.progress import Advance, silent
 from ebert.vectors import building, layout, lookup, surfaces
 from ebert.vectors.adding import Adder, Wanted
 from ebert.vectors.catalogue import PAGE, Catalogue, Kind
+from ebert.vectors.completing import Completer
 from ebert.vectors.describing import Describer
 from ebert.vectors.entity import Candidate, Entity, Neighbour
 from ebert.vectors.knowledge import Report, add_many
@@ -182,6 +183,23 @@ class Vectors:
     def suggest(self, name: str, count: int = 5) -> list[str]:
         """Give the titles closest to a name, the closest first."""
         return lookup.suggest(self._catalogue, self._added, name, count)
+
+    def aliases(self, entity: Entity, count: int = 50) -> list[str]:
+        """Give other names that find an entity, in the order of their letters."""
+        return lookup.aliases(self._catalogue, self._added, entity, count)
+
+    def complete(self, typed: str, count: int = 8) -> list[Entity]:
+        """Give the entities that somebody who is typing a name may mean, the likeliest first.
+
+        First those whose titles begin so, whatever the case and the accents, the most linked ones first; then by
+        redirects, by words within titles, and if no name begins so, by likeness. The first call sorts all names.
+        """
+        return self.completer(typed, count)
+
+    @cached_property
+    def completer(self) -> Completer:
+        """What completes names."""
+        return Completer(self._catalogue, self._added)
 
     def unknown(self, name: str) -> UnknownNameError:
         """Make the error for an entity that has no vector."""

@@ -13,17 +13,22 @@ CLOSE = 0.4  # the least likeness of a title worth showing
 _WORD = re.compile(r"[^\W_]+")
 
 
-def candidates(names: Names, title: str) -> list[str]:
-    """Give titles that share words or a beginning with `title`, in no order."""
+def candidates(names: Names, title: str, most: int = CANDIDATES) -> list[str]:
+    """Give titles that share words or a beginning with `title`, in no order; `most` of each kind."""
     found: dict[str, None] = {}
-    for match in _searches(_WORD.findall(title)[:WORDS]):
-        found.update(dict.fromkeys(names.search(match, CANDIDATES)))
+    for match in _searches(words(title)):
+        found.update(dict.fromkeys(names.search(match, most)))
     for length in range(min(len(title), LETTERS), 1, -1):  # a slip of the pen later on in the title
-        titles = names.beginning(title[:length], CANDIDATES)
+        titles = names.beginning(title[:length], most)
         found.update(dict.fromkeys(titles))
-        if len(titles) == CANDIDATES:
+        if len(titles) == most:
             break
     return list(found)
+
+
+def words(title: str) -> list[str]:
+    """Give the words of a title, those that are searched for."""
+    return _WORD.findall(title)[:WORDS]
 
 
 def closest(wanted: str, titles: Iterable[str], count: int) -> list[str]:

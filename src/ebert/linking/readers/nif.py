@@ -1,42 +1,68 @@
 """GERBIL's layout: NIF in Turtle. A context holds a text; phrases say where in it they stand and what they mean."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 from ebert.linking.readers import turtle
 from ebert.linking.readers.labelled import Label, Reading, problem
 
+LAYOUT = "nif"
 _CORE = "nif-core#"
 _ENTITY = "rdf#taIdentRef"
 _NOWHERE = ("notInWiki", "NIL", "null")  # what sets call entities that Wikipedia does not have
 _DBPEDIA = "://dbpedia.org/resource/"
 
-_Properties = dict[str, list[str]]
+Properties = dict[str, list[str]]  # of a subject, by their short names
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A text in a NIF file, and the phrases of it that the file says something about."""
+
+    iri: str
+    text: str
+    phrases: tuple[Properties, ...]
+    places: tuple[int, ...]  # the character at each place that the file counts
+
+    def span(self, phrase: Properties) -> tuple[int, int] | None:
+        """Give the characters of a phrase, or None if it has none in this text."""
+        start, end = int(phrase["beginIndex"][0]), int(phrase["endIndex"][0])
+        return (self.places[start], self.places[end]) if 0 <= start <= end < len(self.places) else None
 
 
 def read_nif(lines: Iterable[str], name: str, reading: Reading) -> None:
     """Read a NIF file."""
-    subjects: dict[str, _Properties] = {}
-    for subject, predicate, value in turtle.triples("".join(lines), name):
+    for context in contexts("".join(lines), name, lambda phrase: "taIdentRef" in phrase):
+        reading.add(context.iri.partition("#")[0], context.text, list(_labels(context, reading)))
+
+
+def contexts(text: str, name: str, wanted: Callable[[Properties], bool]) -> list[Context]:
+    """Give the texts in a NIF file, with those of their phrases that are wanted."""
+    subjects: dict[str, Properties] = {}
+    for subject, predicate, value in turtle.triples(text, name):
         subjects.setdefault(subject, {}).setdefault(_short(predicate), []).append(value)
-    contexts = {subject: found for subject, found in subjects.items() if "isString" in found}
-    phrases: dict[str, list[_Properties]] = {context: [] for context in contexts}
+    texts = {subject: found["isString"][0] for subject, found in subjects.items() if "isString" in found}
+    ends = {subject: subjects[subject].get("endIndex", [""])[0] for subject in texts}
+    phrases: dict[str, list[Properties]] = {context: [] for context in texts}
     for subject, found in subjects.items():
-        if subject in contexts or "referenceContext" not in found:
+        if subject in texts or "referenceContext" not in found:
             continue
         context = found["referenceContext"][0]
-        if context not in contexts:
-            raise problem(name, f"the context <{context}> of a phrase has no nif:isString", reading.layout)
-        if "taIdentRef" in found:
+        if context not in texts:
+            raise problem(name, f"the context <{context}> of a phrase has no nif:isString", LAYOUT)
+        if wanted(found):
             phrases[context].append(found)
-    for context, found in contexts.items():
-        text = found["isString"][0]
+    made = []
+    for context, own in phrases.items():
         try:
-            labels = list(_labels(text, phrases[context], reading))
+            made.append(
+                Context(context, texts[context], tuple(own), tuple(_places(texts[context], own, ends.get(context))))
+            )
         except (KeyError, ValueError) as error:
             why = f"a phrase of <{context}> has no numbers where it begins and ends ({error})"
-            raise problem(name, why, reading.layout) from None
-        reading.add(context.partition("#")[0], text, labels)
+            raise problem(name, why, LAYOUT) from None
+    return made
 
 
 def _short(predicate: str) -> str:
@@ -46,22 +72,30 @@ def _short(predicate: str) -> str:
     return "taIdentRef" if predicate.endswith(_ENTITY) else predicate
 
 
-def _labels(text: str, phrases: list[_Properties], reading: Reading) -> Iterator[Label]:
-    given = [(int(p["beginIndex"][0]), int(p["endIndex"][0]), p.get("anchorOf", [None])[0], p) for p in phrases]
-    places = list(range(len(text) + 1))
-    if any(words is not None and text[start:end] != words for start, end, words, _ in given):
-        # NIF counts characters, but programs in Java wrote some files, and count most emoji as two.
-        places = _java_places(text)
-    for start, end, words, phrase in given:
-        if not 0 <= start <= end < len(places):
-            reading.dropped["label outside the text or without words"] += 1
-            continue
-        first, last = places[start], places[end]
+def _places(text: str, phrases: list[Properties], end: str | None) -> Sequence[int]:
+    """Give the character at each place that a file counts: characters, or what Java takes for them.
+
+    `end` is where the file says that the text ends, which only counts if there are no phrases.
+    """
+    if not phrases and end != str(len(text)) and end == str(len(java := _java_places(text)) - 1):
+        return java
+    for phrase in phrases:
+        first, last, words = int(phrase["beginIndex"][0]), int(phrase["endIndex"][0]), phrase.get("anchorOf", [None])[0]
         if words is not None and text[first:last] != words:
+            # NIF counts characters, but programs in Java wrote some files, and count most emoji as two.
+            return _java_places(text)
+    return range(len(text) + 1)
+
+
+def _labels(context: Context, reading: Reading) -> Iterator[Label]:
+    for phrase in context.phrases:
+        span, words = context.span(phrase), phrase.get("anchorOf", [None])[0]
+        if span is None:
+            reading.dropped["label outside the text or without words"] += 1
+        elif words is not None and context.text[span[0] : span[1]] != words:
             reading.dropped["label whose words are not those at its place"] += 1
-            continue
-        if names := _names(phrase["taIdentRef"]):
-            yield Label(first, last, names)
+        elif names := _names(phrase["taIdentRef"]):
+            yield Label(*span, names)
         else:
             reading.dropped["name of nothing in Wikipedia"] += 1
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ebert.errors import EbertError
 
+DEEPEST = 100  # brackets in brackets
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 _TOKEN = re.compile(
@@ -62,7 +63,7 @@ class _Parser:
         self.found: list[Triple] = []
         self._text, self._name = text, name
         self._prefixes: dict[str, str] = {}
-        self._base, self._blanks = "", 0
+        self._base, self._blanks, self._depth = "", 0, 0
         self._tokens = self._split()
         self._next = next(self._tokens)
 
@@ -132,6 +133,9 @@ class _Parser:
     def _group(self, token: _Token) -> str:
         self._blanks += 1
         name = f"_:{self._blanks}"
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise self._problem(f"more than {DEEPEST} brackets are open")
         if token.text == "[":
             self._properties(name, "]")
             self._expect("]")
@@ -141,6 +145,7 @@ class _Parser:
             self._expect(")")
         else:
             raise self._problem(f"{token.text[:30]!r} stands where a name or a value should")
+        self._depth -= 1
         return name
 
     def _after_literal(self) -> None:

@@ -1,0 +1,1 @@
+"""The HTTP service: one model, and a linker if there is one, for many clients (extra `serve`)."""

@@ -1,0 +1,151 @@
+"""What a store knows: entities by name, suggestions, neighbours, a map, additions."""
+
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ebert.errors import EbertError, UnknownNameError
+from ebert.serve.loading import Loaded
+from ebert.serve.problem import Problem
+from ebert.text import titles
+from ebert.vectors import Entity, Vectors
+from ebert.vectors.entity import Neighbour
+from ebert.vectors.nearest import nearest
+from ebert.wikipedia.tokens import words_of
+
+ALIASES = 50  # other names of an entity that are shown
+_TINY = 1e-12
+
+
+class Explorer:
+    """Answers what needs no encoder, only vectors and names."""
+
+    def __init__(self, loaded: Loaded, *, most_added: int) -> None:
+        """Work with a model's store."""
+        self._loaded, self._most_added = loaded, most_added
+        self._taken = 0  # additions so far
+
+    @property
+    def _vectors(self) -> Vectors:
+        return self._loaded.vectors
+
+    def prepare(self) -> None:
+        """Do now what happens once, so that the first client need not wait for it."""
+        self._vectors.completer.prepare()
+        _ = self._pieces
+
+    def suggest(self, typed: str, count: int) -> dict[str, Any]:
+        """Suggest entities to somebody who is typing."""
+        return {"entities": [_short(entity) for entity in self._vectors.complete(typed, count)]}
+
+    def entity(self, name: str) -> dict[str, Any]:
+        """Tell what is known of an entity."""
+        return self._described(self._find(name))
+
+    def near(self, name: str, kind: Literal["entity", "word"], count: int) -> dict[str, Any]:
+        """Give the nearest words and entities to an entity or a word."""
+        if kind == "word":
+            found = self._vectors.nearest(name, top=count, kind="both", word=True)
+        else:
+            name = self._find(name).title
+            found = self._vectors.nearest(name, top=count, kind="both")
+        return {
+            "name": name,
+            "neighbours": [{"name": n.name, "kind": n.kind, "similarity": n.similarity} for n in found],
+        }
+
+    def explore(self, name: str, count: int) -> dict[str, Any]:
+        """Give the neighbourhood of an entity: entities, words, wordpieces, and a map of it."""
+        entity = self._find(name)
+        entities = self._vectors.nearest(entity.title, top=count, kind="entities")
+        words = self._vectors.nearest(entity.title, top=count, kind="words")
+        return {
+            "entity": self._described(entity),
+            "entities": [{"name": one.name, "similarity": one.similarity} for one in entities],
+            "words": [{"name": one.name, "similarity": one.similarity} for one in words],
+            "wordpieces": self._wordpieces(entity, count),
+            "map": self._map(entity, [*entities, *words]),
+        }
+
+    def add(self, title: str, description: str, aliases: list[str], *, replace: bool) -> dict[str, Any]:
+        """Add an entity from its description to every store of the service."""
+        if self._taken >= self._most_added:
+            raise Problem(422, f"this service takes {self._most_added:,} entities, and has them; start it again")
+        title = titles.clean(title)
+        known = self._vectors.find(title)
+        if known is not None and known.title == title and not replace:
+            why = f'there is an entity {title!r} already; choose another title, or send "replace": true'
+            raise Problem(409, why)
+        row = {"title": title, "description": description, "aliases": aliases}
+        for store in self._loaded.stores:
+            report = store.add_many([row], replace=replace)
+            if report.bad:
+                raise EbertError(f"{title[:200]!r} was not added: {report.bad[0].reason}")
+        self._taken += 1
+        words = dict.fromkeys(words_of(description, lowercase=self._vectors.lowercase))
+        used = [word for word in words if self._vectors.find_word(word) is not None]
+        return {"entity": self._described(self._find(title)), "words_used": used}
+
+    def _find(self, name: str) -> Entity:
+        found = self._vectors.find(name)
+        if found is None:
+            close = ", ".join(repr(title) for title in self._vectors.suggest(name[:200], 5))
+            hint = f"did you mean {close}?" if close else "no title looks like it"
+            raise UnknownNameError(f"there is no entity {name[:200]!r} here; {hint}")
+        return found
+
+    def _described(self, entity: Entity) -> dict[str, Any]:
+        return {**_short(entity), "wikidata": entity.qid, "aliases": self._vectors.aliases(entity, ALIASES)}
+
+    @cached_property
+    def _pieces(self) -> tuple[NDArray[np.float32], list[str]]:
+        """The wordpieces that are words of the store with more than one letter, and their vectors.
+
+        Others (single letters of scripts that the encoder hardly ever saw) lie near the middle of all wordpieces,
+        and so near everything.
+        """
+        model = self._loaded.model
+        words = {w: i for w, i in model.vocabulary.words_in(self._vectors.find_word).items() if len(w) > 1}
+        weight = model.encoder.get_input_embeddings().weight
+        assert isinstance(weight, torch.Tensor)
+        table = weight.detach()[list(words.values())].float().cpu().numpy()
+        return table, list(words)
+
+    def _wordpieces(self, entity: Entity, count: int) -> list[dict[str, Any]]:
+        """Give the wordpieces nearest to what the encoder sees of an entity, seen from the middle of them all."""
+        table, names = self._pieces
+        middle = table.mean(axis=0)
+        carried = self._loaded.model.carried([entity]).numpy().astype(np.float32)  # (1, width)
+        rows, scores = nearest(table - middle, carried - middle, count)
+        pairs = zip(rows[0].tolist(), scores[0].tolist(), strict=True)
+        return [{"token": names[row], "similarity": score} for row, score in pairs]
+
+    def _map(self, entity: Entity, near: list[Neighbour]) -> list[dict[str, Any]]:
+        names = [("self", entity.title), *((one.kind, one.name) for one in near)]
+        vectors = np.stack([
+            self._vectors.word(name) if kind == "word" else self._vectors.entity(name) for kind, name in names
+        ])  # fmt: skip
+        places = flat(vectors)
+        return [
+            {"name": name, "kind": kind, "x": float(x), "y": float(y)}
+            for (kind, name), (x, y) in zip(names, places, strict=True)
+        ]
+
+
+def flat(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Lay directions out in a plane by their two main components, from -1 to 1."""
+    units = vectors.astype(np.float64)
+    units /= np.maximum(np.linalg.norm(units, axis=1, keepdims=True), _TINY)
+    centred = units - units.mean(axis=0)
+    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    places = np.zeros((len(units), 2))
+    kept = min(2, len(sizes))
+    places[:, :kept] = left[:, :kept] * sizes[:kept]
+    return places / max(np.abs(places).max(), _TINY)
+
+
+def _short(entity: Entity) -> dict[str, Any]:
+    return {"title": entity.title, "count": entity.count, "added": entity.added}

@@ -1,0 +1,212 @@
+"""What every request passes before anything else sees it: who may ask, how much, and how slowly."""
+
+import asyncio
+import hmac
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from ebert.serve.encoding import encode
+from ebert.serve.metrics import Metrics
+from ebert.serve.options import Limits, ServeOptions, is_loopback
+from ebert.serve.problem import Problem
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOG = logging.getLogger("ebert.serve")
+OPEN = frozenset({"/", "/health", "/ready"})  # with the files of the page: for everybody, wherever the service listens
+READING = frozenset({"GET", "HEAD"})
+GONE = 499  # what it is counted as if the client went away before there was an answer
+BUSY = 1.0  # seconds after which to try again if too many requests are open
+SECURITY = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+]
+
+
+class Guard:
+    """Wraps the application."""
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        options: ServeOptions,
+        metrics: Metrics,
+        changing: frozenset[tuple[str, str]],
+        files: frozenset[str],
+        endpoints: frozenset[str],
+    ) -> None:
+        """Know which requests change something, which paths are files of the page, and which paths there are."""
+        self._app, self._options, self._metrics = app, options, metrics
+        self._changing, self._free, self._endpoints = changing, OPEN | files, endpoints | files
+        self._bearer = f"Bearer {options.token}".encode()
+        self._running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = _Answer(scope, send, self._count)
+        self._running += 1
+        try:
+            problem = self._problem(scope)
+            body = await self._body(scope, receive)  # first, as some clients read no answer before all is sent
+            if problem is None:
+                await self._through(scope, body, receive, answer)
+            else:
+                await self._refuse(problem, answer)
+        except Problem as unread:  # what else the client sends is not wanted
+            await self._refuse(unread, answer, close=True)
+        finally:
+            self._running -= 1
+            answer.end()
+
+    def _count(self, path: str, status: int, seconds: float) -> None:
+        self._metrics.answered(path if path in self._endpoints else "other", status, seconds)
+
+    def _problem(self, scope: Scope) -> Problem | None:
+        """Find what is wrong with a request: it is from elsewhere, has no token, or is one too many."""
+        headers = dict(scope["headers"])
+        host, origin = headers.get(b"host", b""), headers.get(b"origin")
+        if self._options.loopback and not _is_here(host, self._options.host):
+            # A page from elsewhere whose name was made to mean this machine would be of the same origin.
+            why = "this service answers on this machine only: open it as http://127.0.0.1 or http://localhost"
+            return Problem(403, why, reason="foreign host")
+        reading = scope["method"] in READING
+        if origin is not None and not reading and _netloc(origin) != host.lower():
+            why = "a page of another origin cannot use this service; open the service's own page"
+            return Problem(403, why, reason="foreign origin")
+        changing = (scope["method"], scope["path"]) in self._changing
+        private = not self._options.loopback and not (reading and scope["path"] in self._free)
+        if (changing or private) and not hmac.compare_digest(headers.get(b"authorization", b""), self._bearer):
+            why = (
+                "this needs the token of the service: send the header 'Authorization: Bearer TOKEN' "
+                "(it is in the URL that 'ebert serve' printed, or what EBERT_TOKEN was set to)"
+            )
+            return Problem(401, why, reason="no token")
+        if self._running > self._options.limits.connections and scope["path"] not in OPEN:
+            return Problem(503, "too many requests are open; try again in a second", retry_after=BUSY, reason="full")
+        return None
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """Read the body, so much and no longer; what the client declares is believed only when it is too much."""
+        if scope["method"] in READING:
+            return b""
+        limits = self._options.limits
+        declared = dict(scope["headers"]).get(b"content-length", b"")
+        if declared.isdigit() and (len(declared) > 18 or int(declared) > limits.body):
+            raise _too_long(limits)
+        body = bytearray()
+        try:
+            async with asyncio.timeout(limits.client_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Problem(400, "the client went away", reason="client went away")
+                    body += message.get("body", b"")
+                    if len(body) > limits.body:
+                        raise _too_long(limits)
+                    if not message.get("more_body", False):
+                        return bytes(body)
+        except TimeoutError:
+            why = f"the request was not complete after {limits.client_seconds:g} s"
+            raise Problem(408, why, reason="slow client") from None
+
+    async def _through(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """Let the application answer, and stop it when the client goes away: nobody waits for the answer."""
+        answer = asyncio.ensure_future(self._app(scope, _once(body), send))
+        gone = asyncio.ensure_future(_gone(receive))
+        try:
+            await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                self._metrics.refused("client went away")
+            elif (error := answer.exception()) is not None:  # the client was told already
+                LOG.error("an answer failed", exc_info=error)
+        finally:
+            for task in (answer, gone):
+                task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.gather(answer, gone, return_exceptions=True)
+
+    async def _refuse(self, problem: Problem, send: Send, *, close: bool = False) -> None:
+        if problem.reason:
+            self._metrics.refused(problem.reason)
+        body = encode({"error": problem.error})
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        headers += [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
+        headers += [(b"connection", b"close")] if close else []
+        await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+class _Answer:
+    """An answer on its way: gets the headers that all answers have, and is counted before its last byte is sent."""
+
+    def __init__(self, scope: Scope, send: Send, count: Callable[[str, int, float], None]) -> None:
+        self._path, self._send, self._count = scope["path"], send, count
+        self._start = time.perf_counter()
+        self._status = GONE
+        self._counted = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            own = {name for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(pair for pair in SECURITY if pair[0] not in own)]
+        elif not message.get("more_body", False):
+            self.end()
+        await self._send(message)
+
+    def end(self) -> None:
+        if not self._counted:
+            self._counted = True
+            self._count(self._path, self._status, time.perf_counter() - self._start)
+
+
+def _too_long(limits: Limits) -> Problem:
+    why = f"the request has more than {limits.body:,} bytes, which is more than this service takes; send less at a time"
+    return Problem(413, why, reason="body too long")
+
+
+def _is_here(host: bytes, bound: str) -> bool:
+    """Tell whether a Host header names this machine; the port may be another one, forwarded here."""
+    try:
+        name = urlsplit(f"//{host.decode('latin-1')}").hostname
+    except ValueError:
+        return False
+    return name is not None and (is_loopback(name) or name == bound.lower())
+
+
+def _netloc(origin: bytes) -> bytes:
+    """Give the host and port of an origin; a proxy may have taken https off, so that the scheme says nothing."""
+    return origin.lower().partition(b"://")[2]
+
+
+def _once(body: bytes) -> Receive:
+    done = False
+
+    async def receive() -> Message:
+        nonlocal done
+        if done:
+            return {"type": "http.disconnect"}
+        done = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

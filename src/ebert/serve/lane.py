@@ -1,0 +1,186 @@
+"""Work that waits in line for threads of its own, off the event loop, so much and no more of it.
+
+A lane hands its threads as many jobs at a time as fit together: that is how requests of several clients come to go
+through the encoder in one batch.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class FullError(Exception):
+    """So many jobs wait already that this one is refused."""
+
+    def __init__(self, seconds: float) -> None:
+        """Say in how many seconds there may be room again."""
+        super().__init__(f"full; try again in {seconds:.0f} s")
+        self.seconds = seconds
+
+
+class ClosedError(Exception):
+    """The lane takes no more jobs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneOptions:
+    """How many jobs a lane holds, and how many of them it runs together."""
+
+    threads: int = 1
+    waiting: int = 256  # jobs at most, those that run not counted
+    together: int = 1  # jobs that run together at most
+    budget: int = 1  # what these may cost in all; a dearer job runs alone
+    window: float = 0.0  # seconds that the first of them waits for others
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Jobs that ran together: for metrics."""
+
+    jobs: int
+    cost: int
+    seconds: float
+
+
+@dataclass(slots=True, eq=False)
+class _Job(Generic[Item, Result]):
+    item: Item
+    cost: int
+    future: "Future[Result]"
+
+
+Run = Callable[[Sequence[Item]], Sequence[Result | Exception]]
+
+
+class Lane(Generic[Item, Result]):
+    """A line of jobs and the threads that work on it.
+
+    >>> with Lane("doubling", lambda items: [2 * item for item in items]) as lane:
+    ...     lane.submit(21).result()
+    42
+    """
+
+    def __init__(
+        self,
+        name: str,
+        run: Run[Item, Result],
+        options: LaneOptions | None = None,
+        *,
+        watch: Callable[[Ran], None] | None = None,
+    ) -> None:
+        """Begin to work. `run` gives a result or an error for each job, in their order."""
+        self.name, self._run, self.options, self._watch = name, run, options or LaneOptions(), watch
+        self._jobs: deque[_Job[Item, Result]] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._pace = 0.0  # seconds that a job takes, of late
+        self._threads = [
+            threading.Thread(target=self._work, name=f"ebert-{name}-{number}", daemon=True)
+            for number in range(self.options.threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def __len__(self) -> int:
+        """Count the jobs that wait."""
+        return len(self._jobs)
+
+    def submit(self, item: Item, cost: int = 1) -> "Future[Result]":
+        """Put a job in line; cancelling its future takes it out again, if it does not run yet."""
+        job: _Job[Item, Result] = _Job(item, cost, Future())
+        with self._changed:
+            if self._closed:
+                raise ClosedError(f"{self.name} is closed")
+            if len(self._jobs) >= self.options.waiting:
+                raise FullError(max(1.0, self._pace * len(self._jobs)))
+            self._jobs.append(job)
+            self._changed.notify_all()
+        job.future.add_done_callback(lambda future: self._forget(job) if future.cancelled() else None)
+        return job.future
+
+    def close(self, timeout: float | None = None) -> None:
+        """Take no more jobs, and finish those that wait, for so many seconds at most."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        end = None if timeout is None else time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(None if end is None else max(0.0, end - time.monotonic()))
+
+    def __enter__(self) -> "Lane[Item, Result]":
+        """Use the lane in a `with` block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Finish what waits."""
+        self.close()
+
+    def _forget(self, job: _Job[Item, Result]) -> None:
+        with self._changed:
+            if job in self._jobs:
+                self._jobs.remove(job)
+
+    def _work(self) -> None:
+        while jobs := self._take():
+            # From here on a job cannot be cancelled; those that were are left out.
+            jobs = [job for job in jobs if job.future.set_running_or_notify_cancel()]
+            if not jobs:
+                continue
+            start = time.perf_counter()
+            results = self._results([job.item for job in jobs])
+            seconds = time.perf_counter() - start
+            self._pace += 0.2 * (seconds / len(jobs) - self._pace)
+            if self._watch is not None:
+                self._watch(Ran(len(jobs), sum(job.cost for job in jobs), seconds))
+            for job, result in zip(jobs, results, strict=True):
+                if isinstance(result, Exception):
+                    job.future.set_exception(result)
+                else:
+                    job.future.set_result(result)
+
+    def _results(self, items: list[Item]) -> Sequence[Result | Exception]:
+        """Run jobs together; if they cannot be, each alone, so that none fails for another's fault."""
+        try:
+            results = self._run(items)
+            assert len(results) == len(items)
+            return results
+        except Exception as error:
+            if len(items) == 1:
+                return [error]
+        return [self._results([item])[0] for item in items]
+
+    def _take(self) -> list[_Job[Item, Result]]:
+        """Wait for jobs and give those that run together next; none when the lane is closed and empty."""
+        options = self.options
+        with self._changed:
+            while True:
+                while not self._jobs and not self._closed:
+                    self._changed.wait()
+                if options.window and options.together > 1:
+                    self._gather(time.monotonic() + options.window)
+                if self._jobs or self._closed:  # others, or a cancellation, may have taken all meanwhile
+                    break
+            taken: list[_Job[Item, Result]] = []
+            cost = 0
+            while self._jobs and len(taken) < options.together:
+                cost += self._jobs[0].cost
+                if taken and cost > options.budget:
+                    break
+                taken.append(self._jobs.popleft())
+            return taken
+
+    def _gather(self, until: float) -> None:
+        """Wait until there are enough jobs for a batch, or the time is over."""
+        options = self.options
+        while not self._closed and len(self._jobs) < options.together:
+            left = until - time.monotonic()
+            if left <= 0 or sum(job.cost for job in self._jobs) >= options.budget:
+                return
+            self._changed.wait(left)

@@ -1,0 +1,81 @@
+"""Linking for many clients: texts that are linked in the same way go through the encoder together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ebert.linking.document import Document
+from ebert.linking.linked import Linked, LinkedMention
+from ebert.linking.linker import Linker
+
+PIECE = 3  # letters of a wordpiece, about
+
+
+@dataclass(frozen=True, slots=True)
+class LinkJob:
+    """A text to link. If mentions are `given`, these are linked, each to its likeliest candidate."""
+
+    document: Document
+    rounds: int | None = None  # of refinement; the linker's own if not given
+    given: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """What the job costs, about: blocks for spans are about as many as the words."""
+        return 2 * (len(self.document.text) // PIECE) + 2
+
+
+Steps = tuple[Linked, ...]  # what was linked after each round of refinement
+
+
+class LinkWork:
+    """Links texts and writes down what was found."""
+
+    def __init__(self, linker: Linker, *, budget: int | None = None) -> None:
+        """Work with a linker; `budget` is how many tokens a batch may have."""
+        self.linker, self._budget = linker, budget
+
+    def run(self, jobs: Sequence[LinkJob]) -> list[Steps]:
+        """Link texts; give for each what was linked after each round."""
+        groups: dict[tuple[int | None, bool], list[int]] = {}
+        for number, job in enumerate(jobs):
+            groups.setdefault((job.rounds, job.given), []).append(number)
+        results: dict[int, Steps] = {}
+        for (rounds, given), numbers in groups.items():
+            documents = [jobs[number].document for number in numbers]
+            results.update(zip(numbers, self._together(documents, rounds, given=given), strict=True))
+        return [results[number] for number in range(len(jobs))]
+
+    def _together(self, documents: list[Document], rounds: int | None, *, given: bool) -> list[Steps]:
+        if not given:
+            return list(self.linker.trace(documents, threshold=0.0, rounds=rounds, budget=self._budget))
+        return [(linked,) for linked in self.linker.disambiguate(documents, rounds=rounds, budget=self._budget)]
+
+    def sure(self, linked: Linked, threshold: float | None = None) -> list[LinkedMention]:
+        """Give the mentions that are probable enough."""
+        least = self.linker.threshold if threshold is None else threshold
+        return [mention for mention in linked.mentions if mention.probability >= least]
+
+    def write(self, steps: Steps, *, threshold: float | None, trace: bool) -> dict[str, Any]:
+        """Give what the client gets."""
+        rounds = [[_mention(one) for one in self.sure(step, threshold)] for step in steps]
+        value: dict[str, Any] = {"text": steps[-1].document.text, "mentions": rounds[-1]}
+        if trace:
+            value["rounds"] = rounds
+        return value
+
+
+def _mention(mention: LinkedMention) -> dict[str, Any]:
+    return {
+        "start": mention.start,
+        "end": mention.end,
+        "text": mention.text,
+        "entity": mention.entity,
+        "url": mention.url,
+        "probability": mention.probability,
+        "null_probability": mention.null,
+        "candidates": [
+            {"entity": one.title, "prior": one.prior, "score": one.score, "probability": one.probability}
+            for one in mention.candidates
+        ],
+    }

@@ -1,0 +1,86 @@
+"""What a service works with: a model, a linker if there is one, and stores that take additions."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ebert.errors import EbertError
+from ebert.linking.folder import zero_shot
+from ebert.linking.linker import Linker
+from ebert.model import EBert
+from ebert.model.sequence import MODES, Mode
+from ebert.starter import get_starter
+from ebert.vectors import Vectors
+from ebert.vectors.shadow import shadow
+
+STARTER = "starter"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model and a linker, ready to work."""
+
+    name: str
+    model: EBert
+    linker: Linker | None
+    linker_name: str | None
+    keeps: bool = False  # whether added entities stay when the service ends
+
+    @property
+    def vectors(self) -> Vectors:
+        """The model's store."""
+        assert self.model.vectors is not None  # `load` takes no other models
+        return self.model.vectors
+
+    @property
+    def stores(self) -> list[Vectors]:
+        """All stores that an added entity goes to."""
+        other = [] if self.linker is None or self.linker.vectors is self.vectors else [self.linker.vectors]
+        return [self.vectors, *other]
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes that the model has."""
+        return MODES
+
+    @property
+    def wikipedia(self) -> str:
+        """The language of the Wikipedia that the titles are of."""
+        made = self.vectors.info.made.get("corpus")
+        return str(made.get("language", "en")) if isinstance(made, dict) else "en"
+
+
+def load(
+    model: str, linker: str | None = None, *, vectors: str | None = None, keep: bool = False, device: str | None = None
+) -> Loaded:
+    """Load a model folder or the starter, and a linker's folder.
+
+    Without a linker the model itself links, without training, if its store has a mention table. With `keep`, entities
+    that are added go into the stores themselves; otherwise into copies that vanish with the service.
+    """
+    ebert = EBert.from_pretrained(_folder(model), vectors=vectors, device=device)
+    if ebert.vectors is None:
+        raise EbertError(f"{model} has no entity vectors: give a model made by 'ebert align', or 'starter'")
+    place = ebert.vectors.path.resolve()
+    if not keep:
+        ebert = ebert.with_vectors(shadow(ebert.vectors))
+    name = Path(model).name or model
+    if linker is not None:
+        return Loaded(name, ebert, _linker(linker, ebert, place, keep=keep, device=device), Path(linker).name, keep)
+    assert ebert.vectors is not None
+    if not ebert.vectors.describe()["surfaces"]:
+        return Loaded(name, ebert, None, None, keep)
+    return Loaded(name, ebert, Linker.fresh(ebert, options=zero_shot(ebert)), f"{name} (not trained to link)", keep)
+
+
+def _folder(name: str) -> str:
+    return str(get_starter()) if name == STARTER and not Path(name).exists() else name
+
+
+def _linker(linker: str, model: EBert, place: Path, *, keep: bool, device: str | None) -> Linker:
+    """Load a linker; if it links to the model's store, with the same object, so that both know the same entities."""
+    loaded = Linker.from_pretrained(_folder(linker), device=device)
+    own = loaded.vectors
+    if own.path.resolve() == place:
+        assert model.vectors is not None
+        return loaded.with_vectors(model.vectors)
+    return loaded if keep else loaded.with_vectors(shadow(own))

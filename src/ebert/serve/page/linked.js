@@ -1,0 +1,195 @@
+// A linked text: its entities, how sure the linker is, what it weighed, and in which order it decided.
+
+import { away, el, percent, plural, put, styled } from "./dom.js";
+import { fromPoints } from "./mentions.js";
+
+const SHOWN = 8; // candidates in the table; the others are counted
+
+export class LinkedText {
+  constructor(answer, say) {
+    this.say = say;
+    this.text = answer.text;
+    this.unit = fromPoints(answer.text);
+    this.rounds = answer.rounds?.length ? answer.rounds : [answer.mentions];
+    this.round = this.rounds.length - 1;
+    this.chosen = null;
+    this.least = 0;
+    this.prose = el("div", { class: "linked", role: "group", "aria-label": "The text with its entities" });
+    this.detail = el("aside", { class: "card detail", "aria-label": "Candidates" });
+    this.root = el(
+      "div",
+      { class: "linking" },
+      el("div", { class: "card" }, this.controls(), this.prose, legend()),
+      this.detail,
+    );
+    this.draw();
+  }
+
+  controls() {
+    this.where = el("span", { class: "where", role: "status" });
+    this.back = el("button", { type: "button", "aria-label": "Earlier round", onclick: () => this.step(-1) }, "←");
+    this.forth = el("button", { type: "button", "aria-label": "Later round", onclick: () => this.step(1) }, "→");
+    const sure = el("output", {}, "all");
+    const slider = el("input", {
+      type: "range",
+      min: 0,
+      max: 95,
+      step: 5,
+      value: 0,
+      "aria-label": "Show entities at least so sure",
+      oninput: () => {
+        this.least = Number(slider.value) / 100;
+        sure.textContent = this.least ? `from ${slider.value}%` : "all";
+        this.draw();
+      },
+    });
+    return el(
+      "div",
+      { class: "controls" },
+      el(
+        "div",
+        { class: "stepper", role: "group", "aria-label": "Rounds of refinement" },
+        this.back,
+        this.where,
+        this.forth,
+      ),
+      el("label", { class: "inline" }, "Show", slider, sure),
+    );
+  }
+
+  step(by) {
+    this.round = Math.min(Math.max(this.round + by, 0), this.rounds.length - 1);
+    this.draw();
+  }
+
+  draw() {
+    const mentions = this.rounds[this.round];
+    const before = new Set((this.rounds[this.round - 1] ?? []).map(key));
+    const shown = mentions.filter((mention) => mention.probability >= this.least);
+    const fresh = shown.filter((mention) => !before.has(key(mention)));
+    const parts = [];
+    let last = 0;
+    for (const mention of shown) {
+      parts.push(
+        this.text.slice(last, this.unit(mention.start)),
+        this.entity(mention, this.round > 0 && fresh.includes(mention)),
+      );
+      last = this.unit(mention.end);
+    }
+    put(this.prose, ...parts, this.text.slice(last));
+    // Not `disabled`: that would take the focus from whoever steps with the keyboard.
+    this.back.setAttribute("aria-disabled", String(this.round === 0));
+    this.forth.setAttribute("aria-disabled", String(this.round === this.rounds.length - 1));
+    this.where.textContent = this.said(mentions.length, fresh.length);
+    const kept = shown.find((mention) => this.chosen && key(mention) === key(this.chosen));
+    this.show(kept ?? null, shown.length);
+  }
+
+  said(count, fresh) {
+    const round = `Round ${this.round + 1} of ${this.rounds.length}`;
+    return `${round}: ${plural(count, "entity", "entities")}${this.round ? `, ${fresh} new` : ""}`;
+  }
+
+  entity(mention, fresh) {
+    const open = () => {
+      this.chosen = mention;
+      this.draw();
+      this.prose.querySelector("[aria-pressed=true]")?.focus();
+      this.say(`${mention.text} is ${mention.entity}. ${plural(mention.candidates.length, "candidate")} weighed.`);
+    };
+    const node = el(
+      "span",
+      {
+        class: fresh ? "entity new" : "entity",
+        role: "button",
+        tabindex: 0,
+        title: mention.entity,
+        "aria-pressed": String(Boolean(this.chosen && key(this.chosen) === key(mention))),
+        "aria-label": `${mention.text}: ${mention.entity}, ${percent(mention.probability)} sure`,
+        onclick: open,
+        onkeydown: (event) => {
+          if (event.key !== "Enter" && event.key !== " ") return;
+          event.preventDefault();
+          open();
+        },
+      },
+      mention.text,
+      el("span", { class: "sure" }, percent(mention.probability)),
+    );
+    return styled(node, "--sure", mention.probability);
+  }
+
+  show(mention, count) {
+    if (!mention) {
+      const words = count ? "Choose an entity to see what else it could have been." : "No entity was found here.";
+      put(this.detail, el("p", { class: "soft" }, words));
+      return;
+    }
+    const { text, entity, url, candidates, null_probability: none } = mention;
+    const page = url?.startsWith("https://") && away(url, "Wikipedia ↗");
+    put(
+      this.detail,
+      el("h2", {}, `“${text}”`),
+      el(
+        "p",
+        { class: "links" },
+        el("strong", {}, entity),
+        page,
+        el("a", { href: `#explore/entity/${encodeURIComponent(entity)}` }, "Explore"),
+      ),
+      table(candidates, entity, none),
+      candidates.length > SHOWN &&
+        el("p", { class: "soft" }, `and ${plural(candidates.length - SHOWN, "candidate")} less likely`),
+    );
+  }
+}
+
+function table(candidates, chosen, none) {
+  const row = (name, prior, score, probability, taken = false) =>
+    el(
+      "tr",
+      { class: taken ? "taken" : undefined },
+      el("th", { scope: "row" }, name, taken && el("span", { class: "tag" }, "chosen")),
+      el("td", {}, prior),
+      el("td", {}, score),
+      el(
+        "td",
+        {},
+        percent(probability),
+        styled(
+          el("span", { class: "track", "aria-hidden": "true" }, el("span", { class: "fill" })),
+          "--share",
+          probability,
+        ),
+      ),
+    );
+  return el(
+    "table",
+    {},
+    el("caption", { class: "unseen" }, "Candidates with their prior, score and probability"),
+    el(
+      "thead",
+      {},
+      el("tr", {}, ...["Candidate", "Prior", "Score", "Sure"].map((head) => el("th", { scope: "col" }, head))),
+    ),
+    el(
+      "tbody",
+      {},
+      ...candidates
+        .slice(0, SHOWN)
+        .map((one) =>
+          row(one.entity, percent(one.prior), one.score.toFixed(2), one.probability, one.entity === chosen),
+        ),
+      row(el("em", {}, "no entity"), "–", "–", none),
+    ),
+  );
+}
+
+function legend() {
+  const swatches = [0.25, 0.5, 0.75, 1].map((share) =>
+    styled(el("span", { class: "swatch" }, percent(share)), "--sure", share),
+  );
+  return el("p", { class: "legend" }, "Sure: ", ...swatches, el("span", { class: "swatch new" }, "new in this round"));
+}
+
+const key = (mention) => `${mention.start} ${mention.end} ${mention.entity}`;

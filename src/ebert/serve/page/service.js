@@ -1,0 +1,66 @@
+// Talking to the service: JSON in and out, the token, and trouble said in words.
+
+const KEY = "ebert-token";
+
+/** Something went wrong, in words for people. */
+export class Trouble extends Error {
+  constructor(words, status = 0) {
+    super(words);
+    this.status = status;
+  }
+}
+
+/** Take the token out of the page's address (`#token=…` or `?token=…`) and keep it for this tab. */
+export function takeToken() {
+  const asked = new URLSearchParams(location.search);
+  const match = location.hash.match(/^#(?:(.*)&)?token=([^&]*)$/);
+  const token = match ? decodeURIComponent(match[2]) : asked.get("token");
+  if (!token) return;
+  keepToken(token);
+  asked.delete("token");
+  const search = asked.size ? `?${asked}` : "";
+  const hash = match ? (match[1] ? `#${match[1]}` : "") : location.hash;
+  history.replaceState(null, "", location.pathname + search + hash);
+}
+
+/** Keep a token for this tab. */
+export function keepToken(token) {
+  sessionStorage.setItem(KEY, token.trim());
+}
+
+/** Ask the service; with `body` it is a POST. Gives the JSON, or throws `Trouble`. */
+export async function ask(path, { query, body, signal } = {}) {
+  const headers = { accept: "application/json" };
+  const token = sessionStorage.getItem(KEY);
+  if (token) headers.authorization = `Bearer ${token}`;
+  if (body) headers["content-type"] = "application/json";
+  const address = query ? `${path}?${new URLSearchParams(query)}` : path;
+  const method = body ? "POST" : "GET";
+  let answer;
+  try {
+    answer = await fetch(address, { method, headers, signal, body: body && JSON.stringify(body), credentials: "omit" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Trouble(
+      "The service does not answer. It may have been stopped, or the connection was lost. " +
+        "See whether “ebert serve” still runs, and try again; what you wrote is still here.",
+    );
+  }
+  const value = await answer.json().catch(() => null);
+  if (answer.ok && value !== null) return value;
+  throw trouble(answer, value);
+}
+
+function trouble(answer, value) {
+  if (answer.status === 401) document.dispatchEvent(new CustomEvent("ebert-token-wanted"));
+  const wait = Number(answer.headers.get("retry-after"));
+  const again = answer.status === 503 && wait > 0 ? ` Try again in ${wait} ${wait === 1 ? "second" : "seconds"}.` : "";
+  const said = typeof value?.error === "string" ? sentence(value.error) : "";
+  const words = said || `The service answered with status ${answer.status} and did not say why.`;
+  return new Trouble(words + again, answer.status);
+}
+
+function sentence(words) {
+  const text = words.charAt(0).toUpperCase() + words.slice(1);
+  return /[.!?…]['"”)]?$/.test(text) ? text : `${text}.`;
+}

@@ -1,0 +1,242 @@
+"""The service itself: takes what endpoints parsed, puts it in line, and waits for the answer.
+
+Nothing heavy is imported here, so that the service answers, that it is loading, long before torch is there.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ebert.errors import EbertError, UnknownNameError
+from ebert.serve.encoding import encode
+from ebert.serve.lane import ClosedError, FullError, Lane
+from ebert.serve.metrics import Metrics
+from ebert.serve.options import ServeOptions
+from ebert.serve.problem import Problem
+from ebert.text import Mention, Passage
+
+if TYPE_CHECKING:
+    from ebert.linking.linked import LinkedMention
+    from ebert.linking.readers.nif_exchange import Asked
+    from ebert.model.sequence import Mode
+    from ebert.serve.filling import FillJob
+    from ebert.serve.linking import LinkJob, LinkWork, Steps
+    from ebert.serve.working import Working
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+TEXTS = 64  # of one NIF file
+MOMENT = 2.0  # seconds after which to ask a service again that is not ready
+
+
+class Service:
+    """Answers clients. Until `start` it is loading, after `stop` it is shutting down, and says so."""
+
+    def __init__(self, options: ServeOptions) -> None:
+        """Begin; the model comes later."""
+        self.options, self.metrics = options, Metrics()
+        self.stopping = False
+        self._working: Working | None = None
+
+    @property
+    def why_not_ready(self) -> str | None:
+        """What the service is doing instead of answering, or None."""
+        if self.stopping:
+            return "the service is shutting down"
+        return None if self._working is not None else "the model is still loading"
+
+    def start(self, working: "Working") -> None:
+        """Take a model that is loaded, and begin to answer."""
+        self._working = working
+
+    def stop(self) -> None:
+        """Finish what was accepted."""
+        self.stopping = True
+        if self._working is not None:
+            self._working.close()
+
+    # Answers, as JSON
+
+    def info(self) -> bytes:
+        """Describe the model."""
+        loaded, limits = self._ready.loaded, self.options.limits
+        linker = loaded.linker
+        about = {
+            "name": loaded.name,
+            "encoder": loaded.model.name,
+            "mask": "[MASK]",
+            "modes": list(loaded.modes),
+            "entities": len(loaded.vectors),
+            "words": loaded.vectors.info.words,
+            "dimension": loaded.vectors.dimension,
+            "linker": None,
+            "keeps": loaded.keeps,
+            "limits": {"characters": limits.characters, "body": limits.body, "top": limits.top},
+            "examples": self._ready.examples,
+        }
+        if linker is not None:
+            options = linker.options
+            about["linker"] = {"name": loaded.linker_name, "rounds": options.rounds, "strategy": options.strategy}
+        return encode(about)
+
+    async def fill(
+        self,
+        text: str,
+        *,
+        modes: "Sequence[Mode] | None",
+        top: int,
+        candidates: Sequence[str] | None,
+        mentions: Sequence[Mention] | None,
+    ) -> bytes:
+        """Fill the masks of a text."""
+        working, limits = self._ready, self.options.limits
+        self._check(text, top)
+        if candidates is not None and len(candidates) > limits.candidates:
+            raise Problem(422, f"{len(candidates):,} candidates are too many: at most {limits.candidates:,}")
+        chosen = list(dict.fromkeys(modes)) if modes else list(working.loaded.modes)
+
+        def prepare() -> "FillJob":
+            passage = Passage.parse(text) if mentions is None else Passage(text, tuple(mentions))
+            return working.fill.prepare(passage, chosen, top=top, candidates=candidates)
+
+        job = await self._wait(working.quick, prepare)
+        answers = await self._wait(working.filling, job, job.tokens)
+        return encode(working.fill.write(job, answers))
+
+    async def link(self, text: str, *, threshold: float | None, rounds: int | None, trace: bool) -> bytes:
+        """Find and link the entities of a text."""
+        from ebert.linking.document import Document
+        from ebert.serve.linking import LinkJob
+
+        working = self._ready
+        self._check(text, rounds=rounds)
+        work, lane = self._linker
+        job = LinkJob(_sound(lambda: Document("1", text)), rounds)
+        steps = await self._wait(lane, job, job.tokens)
+        return await self._wait(working.quick, lambda: encode(work.write(steps, threshold=threshold, trace=trace)))
+
+    async def nif(self, text: str) -> bytes:
+        """Link the texts of a NIF file, or the mentions in it; give it back with the entities."""
+        from ebert.linking.readers.nif_exchange import read_asked, write_answer
+
+        working = self._ready
+        work, lane = self._linker
+        asked = await self._wait(working.quick, lambda: read_asked(text))
+        if not asked:
+            raise Problem(422, "the request has no nif:Context with a nif:isString: there is no text to link")
+        self._check("".join(one.text for one in asked))
+        jobs = [(number, job) for number, one in enumerate(asked) for job in _jobs(one)]
+        if len(jobs) > TEXTS:
+            raise Problem(422, f"the request has more than {TEXTS} texts, or mentions in mentions; send one at a time")
+        linked = await asyncio.gather(*(self._wait(lane, job, job.tokens) for _, job in jobs))
+
+        def write() -> bytes:
+            found: list[list[LinkedMention]] = [[] for _ in asked]
+            for (number, job), steps in zip(jobs, linked, strict=True):
+                found[number] += steps[-1].mentions if job.given else work.sure(steps[-1])
+            return write_answer(zip(asked, found, strict=True)).encode("utf-8", "replace")
+
+        return await self._wait(working.quick, write)
+
+    async def suggest(self, typed: str, count: int) -> bytes:
+        """Suggest entities."""
+        self._check(typed, count)
+        working = self._ready
+        return await self._wait(working.quick, lambda: encode(working.explorer.suggest(typed, count)))
+
+    async def entity(self, name: str) -> bytes:
+        """Look an entity up."""
+        self._check(name)
+        working = self._ready
+        return await self._wait(working.slow, lambda: encode(working.explorer.entity(name)))
+
+    async def near(self, name: str, kind: Any, count: int) -> bytes:
+        """Give neighbours."""
+        self._check(name, count)
+        working = self._ready
+        return await self._wait(working.slow, lambda: encode(working.explorer.near(name, kind, count)))
+
+    async def explore(self, name: str, count: int) -> bytes:
+        """Give a neighbourhood."""
+        self._check(name, count)
+        working = self._ready
+        return await self._wait(working.slow, lambda: encode(working.explorer.explore(name, count)))
+
+    async def add(self, title: str, description: str, aliases: list[str], *, replace: bool) -> bytes:
+        """Add an entity."""
+        self._check(description)
+        working = self._ready
+        return await self._wait(
+            working.slow, lambda: encode(working.explorer.add(title, description, aliases, replace=replace))
+        )
+
+    # Waiting in line
+
+    @property
+    def _ready(self) -> "Working":
+        why = self.why_not_ready
+        if why is not None or self._working is None:
+            raise Problem(503, f"{why}; try again in a moment", retry_after=MOMENT)
+        return self._working
+
+    @property
+    def _linker(self) -> "tuple[LinkWork, Lane[LinkJob, Steps]]":
+        working = self._ready
+        if working.link is None or working.linking is None:
+            raise Problem(404, "this service has no linker; start it with --linker LINKER, or with a model whose store "
+                          "has a mention table")  # fmt: skip
+        return working.link, working.linking
+
+    def _check(self, text: str, top: int = 1, rounds: int | None = None) -> None:
+        limits = self.options.limits
+        if len(text) > limits.characters:
+            self.metrics.refused("text too long")
+            raise Problem(
+                413, f"the text has {len(text):,} characters; this service takes {limits.characters:,}: split it"
+            )
+        if top > limits.top:
+            raise Problem(422, f"{top:,} answers are too many: at most {limits.top:,}")
+        if rounds is not None and rounds > limits.rounds:
+            raise Problem(422, f"{rounds:,} rounds of refinement are too many: at most {limits.rounds:,}")
+
+    async def _wait(self, lane: Lane[Item, Result], item: Item, cost: int = 1) -> Result:
+        """Put a job in line and wait for its answer, but not for ever."""
+        try:
+            future = lane.submit(item, cost)
+        except FullError as error:
+            self.metrics.refused("full")
+            why = f"too many requests wait for an answer; try again in {error.seconds:.0f} s"
+            raise Problem(503, why, retry_after=error.seconds) from None
+        except ClosedError:
+            raise Problem(503, "the service is shutting down; try again in a moment", retry_after=MOMENT) from None
+        seconds = self.options.limits.seconds
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.wrap_future(future)
+        except TimeoutError:
+            self.metrics.refused("took too long")
+            raise Problem(504, f"no answer within {seconds:g} s: the service is busy or the text is long; try again, "
+                          "or send less at a time") from None  # fmt: skip
+        except UnknownNameError as error:
+            raise Problem(404, str(error)) from None
+        except EbertError as error:
+            raise Problem(422, str(error)) from None
+
+
+def _jobs(asked: "Asked") -> "list[LinkJob]":
+    """Make jobs of a text: one if the mentions are to be found, else one for each layer of those given."""
+    from ebert.linking.document import Document
+    from ebert.serve.linking import LinkJob
+
+    if not asked.mentions:
+        return [LinkJob(_sound(lambda: Document(asked.iri, asked.text)))]
+    return [LinkJob(Document(asked.iri, asked.text, layer), given=True) for layer in asked.layers()]
+
+
+def _sound(make: Callable[[], Result]) -> Result:
+    """Turn bad input into an answer."""
+    try:
+        return make()
+    except EbertError as error:
+        raise Problem(422, str(error)) from None

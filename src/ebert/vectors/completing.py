@@ -1,0 +1,190 @@
+"""Titles for somebody who is typing one: by their beginnings, whatever the case and the accents, the usual ones first.
+
+The names of a store are kept folded and sorted in a few arrays, some thirty bytes a name: what begins with given
+letters is a stretch of them, found by halving, and the most linked ones in it are found without sorting it.
+"""
+
+import threading
+import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebert.text import titles
+from ebert.vectors import lookup, suggestions
+from ebert.vectors.catalogue import PAGE, Catalogue, EntityRow, Names
+from ebert.vectors.entity import Entity
+from ebert.vectors.overlay import Overlay
+
+LOOKED_AT = 200  # titles that have the typed words somewhere; a hundred thousand have "of the"
+SIMILAR = 60  # titles compared letter by letter, for each way of missing one
+SHORTEST = 3  # letters of a word that is searched for inside titles
+LONGEST = 200  # letters that are looked at; no title has more
+
+
+def fold(name: str) -> str:
+    """Write a name without what nobody types: capitals, accents, underscores, doubled blanks.
+
+    >>> fold("Beyoncé_Knowles")
+    'beyonce knowles'
+    """
+    name = name if name.isascii() and "_" not in name and "  " not in name else titles.clean(name)
+    if not name.isascii():
+        apart = unicodedata.normalize("NFKD", name)
+        name = "".join(letter for letter in apart if not unicodedata.combining(letter))
+    return name.casefold()
+
+
+class Beginnings:
+    """Names sorted by their folded letters, with what each stands for and how usual it is."""
+
+    def __init__(self, names: Iterable[tuple[str, int, int]]) -> None:
+        """Take names, rows and counts."""
+        keys: list[bytes] = []
+        rows: list[int] = []
+        counts: list[int] = []
+        for name, row, count in names:
+            keys.append(fold(name).encode("utf-8", "surrogatepass"))
+            rows.append(row)
+            counts.append(count)
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        self._letters = b"".join(keys[number] for number in order)
+        lengths = np.fromiter((len(keys[number]) for number in order), np.int64, len(keys))
+        self._ends: NDArray[np.int64] = np.concatenate([[0], lengths.cumsum()])
+        self._rows = np.array(rows, np.int32)[order]
+        self._counts = np.array(counts, np.int32)[order]
+
+    def __len__(self) -> int:
+        """Count the names."""
+        return len(self._rows)
+
+    def best(self, start: str, count: int) -> list[int]:
+        """Give the rows of the names that begin with folded letters: the very name first, then the most usual."""
+        key = start.encode("utf-8", "surrogatepass")
+        first, stop = self._place(key), self._place(key + b"\xff")  # no letter of UTF-8 is as large
+        size = stop - first
+        if size <= 0:
+            return []
+        whole = np.diff(self._ends[first : stop + 1]) == len(key)
+        weight = self._counts[first:stop] + whole * np.int64(1 << 32)
+        kept = np.argpartition(-weight, count)[:count] if size > count else np.arange(size)
+        kept = kept[np.lexsort((kept, -weight[kept]))]
+        return [int(row) for row in self._rows[first + kept]]
+
+    def _place(self, key: bytes) -> int:
+        """Give the number of the first name that is not before a key."""
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self._letters[self._ends[middle] : self._ends[middle + 1]] < key:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+class Completer:
+    """Suggests the entities of a store. What was added to it counts as soon as it is there."""
+
+    def __init__(self, catalogue: Catalogue, added: Overlay) -> None:
+        """Take a store's names; they are sorted when something is first asked."""
+        self._catalogue, self._added = catalogue, added
+        self._lock = threading.Lock()
+        self._made: tuple[Beginnings, Beginnings] | None = None
+        self._later: tuple[Beginnings, Beginnings] | None = None
+        self._stamp: tuple[int, int] | None = None
+
+    def __call__(self, typed: str, count: int) -> list[Entity]:
+        """Give what somebody may mean: titles that begin so, then redirects, then titles with these words somewhere.
+
+        Only if no name begins so, titles are compared letter by letter: that takes longer, and somebody who is not
+        done yet need not be told of titles that are like what there is so far.
+        """
+        typed = typed[:LONGEST]
+        key = fold(typed).lstrip()
+        if not key.strip():
+            return []
+        exact = lookup.find(self._catalogue, self._added, typed)
+        found = {entity.title: entity for entity in chain([exact] if exact else [], self._begin(key, count))}
+        begun = bool(found)
+        if len(found) < count:
+            found |= {entity.title: entity for entity in self._within(key) if entity.title not in found}
+        if not begun and len(found) < count:
+            found |= {entity.title: entity for entity in self._similar(typed, count) if entity.title not in found}
+        return list(found.values())[:count]
+
+    def prepare(self) -> None:
+        """Sort the names now, so that the first to type need not wait."""
+        self._indexes()
+
+    def _begin(self, key: str, count: int) -> Iterator[Entity]:
+        made, later = self._indexes()
+        for number in (0, 1):  # titles, then redirects
+            if later is not None:
+                yield from self._entities(self._added, later[number].best(key, count), added=True)
+            yield from self._entities(self._catalogue, made[number].best(key, count))
+
+    def _within(self, key: str) -> Iterator[Entity]:
+        """Go through titles that have all the words, the last of which may be begun only."""
+        words = suggestions.words(key)
+        if not words or max(map(len, words)) < SHORTEST:
+            return
+        if len(words[-1]) < SHORTEST:
+            words = words[:-1]  # a letter or two would match half of Wikipedia
+        match = " ".join([*(f'"{word}"' for word in words[:-1]), f'"{words[-1]}"*'])
+        if self._added:
+            yield from (lookup.entity(row, added=True) for row in _usual(self._added.matching(match, LOOKED_AT)))
+        yield from (self._current(row) for row in _usual(self._catalogue.matching(match, LOOKED_AT)))
+
+    def _similar(self, typed: str, count: int) -> list[Entity]:
+        forms = titles.spellings(typed)
+        places: list[Names] = [self._catalogue, self._added] if self._added else [self._catalogue]
+        close = {t for names in places for form in forms[:2] for t in suggestions.candidates(names, form, SIMILAR)}
+        best = suggestions.closest(typed, close, count)
+        return [e for title in best if (e := lookup.find(self._catalogue, self._added, title)) is not None]
+
+    def _entities(self, names: Names, rows: list[int], *, added: bool = False) -> Iterator[Entity]:
+        for row in rows:
+            if found := names.row(row):
+                yield lookup.entity(found, added=True) if added else self._current(found)
+
+    def _current(self, row: EntityRow) -> Entity:
+        return lookup.current(self._added if self._added else None, row)
+
+    def _indexes(self) -> tuple[tuple[Beginnings, Beginnings], tuple[Beginnings, Beginnings] | None]:
+        with self._lock:
+            if self._made is None:
+                self._made = _sorted(self._catalogue)
+            if self._added and self._stamp != (stamp := self._added.stamp()):
+                self._later, self._stamp = _sorted(self._added), stamp
+            return self._made, self._later
+
+
+def _sorted(names: Names) -> tuple[Beginnings, Beginnings]:
+    """Sort titles and redirects."""
+    return Beginnings(_titles(names)), Beginnings(_redirects(names))
+
+
+def _titles(names: Names) -> Iterator[tuple[str, int, int]]:
+    last = -1
+    query = f"SELECT row, title, coalesce(count, 0) FROM entities WHERE row > ? ORDER BY row LIMIT {PAGE}"
+    while page := names.rows(query, (last,)):
+        yield from ((title, row, count) for row, title, count in page)
+        last = page[-1][0]
+
+
+def _redirects(names: Names) -> Iterator[tuple[str, int, int]]:
+    last = ""
+    query = (
+        "SELECT r.title, row, coalesce(count, 0) FROM redirects r JOIN entities USING (row)"
+        f" WHERE r.title > ? ORDER BY r.title LIMIT {PAGE}"
+    )
+    while page := names.rows(query, (last,)):
+        yield from page
+        last = page[-1][0]
+
+
+def _usual(rows: list[EntityRow]) -> list[EntityRow]:
+    return sorted(rows, key=lambda row: (-(row[2] or 0), len(row[1]), row[1]))

@@ -1,0 +1,176 @@
+"""Lanes: jobs wait in line, run together, and none is lost, doubled or answered with another's result."""
+
+import random
+import threading
+from concurrent.futures import CancelledError
+
+import pytest
+
+from ebert.serve.lane import ClosedError, FullError, Lane, LaneOptions
+
+
+class Held:
+    """Doubles numbers, but only when it is let go; keeps what ran together."""
+
+    def __init__(self) -> None:
+        self.go, self.begun, self.batches = threading.Event(), threading.Event(), []
+
+    def __call__(self, items):
+        self.begun.set()
+        self.go.wait()
+        self.batches.append(list(items))
+        return [2 * item for item in items]
+
+
+def held_lane(**options):
+    """A lane whose only thread is busy with a first job."""
+    held = Held()
+    lane = Lane("test", held, LaneOptions(**options))
+    first = lane.submit(0)
+    held.begun.wait()
+    return lane, held, first
+
+
+def test_jobs_that_waited_run_together_within_the_budget_and_in_their_order():
+    lane, held, first = held_lane(together=100, budget=10)
+    futures = [lane.submit(number, cost) for number, cost in enumerate([4, 4, 4, 50, 1, 1, 1], 1)]
+    held.go.set()
+    assert [future.result() for future in [first, *futures]] == [0, 2, 4, 6, 8, 10, 12, 14]
+    assert held.batches == [[0], [1, 2], [3], [4], [5, 6, 7]]  # one that costs more than the budget runs alone
+    lane.close()
+
+
+def test_no_more_jobs_run_together_than_allowed():
+    lane, held, _ = held_lane(together=1, budget=1000)
+    futures = [lane.submit(number) for number in (1, 2)]
+    held.go.set()
+    assert [future.result() for future in futures] == [2, 4]
+    assert held.batches == [[0], [1], [2]]
+    lane.close()
+
+
+def test_a_window_lets_the_first_wait_for_others():
+    held = Held()
+    held.go.set()
+    with Lane("test", held, LaneOptions(together=3, budget=100, window=1000)) as lane:  # ends when there are three
+        futures = [lane.submit(number) for number in (1, 2, 3)]
+        assert [future.result() for future in futures] == [2, 4, 6]
+    assert held.batches == [[1, 2, 3]]
+
+
+def test_a_window_ends_when_the_budget_is_reached_or_the_lane_is_closed():
+    held = Held()
+    held.go.set()
+    lane = Lane("test", held, LaneOptions(together=100, budget=5, window=1000))
+    assert lane.submit(1, 5).result() == 2
+    last = lane.submit(2, 1)
+    lane.close()
+    assert last.result() == 4
+
+
+def test_one_job_too_many_is_refused_with_a_time_to_come_back():
+    lane, held, _ = held_lane(waiting=2)
+    futures = [lane.submit(1), lane.submit(2)]
+    with pytest.raises(FullError) as refused:
+        lane.submit(3)
+    assert refused.value.seconds >= 1
+    assert len(lane) == 2
+    held.go.set()
+    assert [future.result() for future in futures] == [2, 4]
+    lane.close()
+
+
+def test_a_cancelled_job_makes_room_and_never_runs():
+    lane, held, _ = held_lane(waiting=1)
+    gone = lane.submit(1)
+    assert gone.cancel()
+    assert len(lane) == 0
+    kept = lane.submit(2)
+    held.go.set()
+    assert kept.result() == 4
+    lane.close()
+    assert [1] not in held.batches
+    with pytest.raises(CancelledError):
+        gone.result()
+
+
+def test_a_job_that_runs_cannot_be_cancelled():
+    lane, held, first = held_lane()
+    assert not first.cancel()
+    held.go.set()
+    assert first.result() == 0
+    lane.close()
+
+
+def test_closing_finishes_what_waits_and_takes_no_more():
+    lane, held, _ = held_lane(waiting=10)
+    futures = [lane.submit(number) for number in range(5)]
+    closing = threading.Thread(target=lane.close)
+    closing.start()
+    held.go.set()
+    closing.join()
+    assert [future.result() for future in futures] == [0, 2, 4, 6, 8]
+    with pytest.raises(ClosedError):
+        lane.submit(1)
+
+
+def test_closing_waits_so_long_and_no_longer():
+    lane, held, first = held_lane()
+    lane.close(timeout=0.01)
+    assert not first.done()
+    held.go.set()
+    assert first.result() == 0
+
+
+def test_a_job_that_fails_fails_alone():
+    def run(items):
+        if any(item < 0 for item in items):
+            raise ValueError(f"negative: {items}")
+        return [2 * item for item in items]
+
+    with Lane("test", run, LaneOptions(together=10, budget=10, window=1000)) as lane:
+        futures = [lane.submit(number) for number in (1, -1, 3, 4, 5, 6, 7, 8, 9, 10)]
+        assert futures[0].result() == 2
+        with pytest.raises(ValueError, match=r"negative: \[-1\]"):
+            futures[1].result()
+        assert [future.result() for future in futures[2:]] == [6, 8, 10, 12, 14, 16, 18, 20]
+
+
+def test_errors_can_be_results_of_their_own():
+    with Lane("test", lambda items: [KeyError(item) for item in items]) as lane, pytest.raises(KeyError):
+        lane.submit(1).result()
+
+
+def test_what_ran_together_is_reported():
+    seen = []
+    held = Held()
+    held.go.set()
+    with Lane("test", held, LaneOptions(together=2, budget=100, window=1000), watch=seen.append) as lane:
+        for future in [lane.submit(1, 3), lane.submit(2, 4)]:
+            future.result()
+    (ran,) = seen
+    assert (ran.jobs, ran.cost) == (2, 7)
+    assert ran.seconds >= 0
+
+
+def test_nothing_is_lost_or_mixed_up_among_many_threads():
+    options = LaneOptions(threads=3, waiting=10_000, together=7, budget=20, window=0.0005)
+    with Lane("test", lambda items: [(item, item * item) for item in items], options) as lane:
+        results: dict[int, tuple[int, int]] = {}
+
+        def client(start: int) -> None:
+            chance = random.Random(start)
+            for number in range(start, start + 300):
+                future = lane.submit(number, chance.randint(1, 9))
+                if chance.random() < 0.1 and future.cancel():
+                    results[number] = (number, number * number)  # as if it had been answered
+                else:
+                    results[number] = future.result()
+
+        threads = [threading.Thread(target=client, args=(1000 * number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(results) == 2400
+    assert all(result == (number, number * number) for number, result in results.items())

@@ -58,6 +58,20 @@ def test_a_window_lets_the_first_wait_for_others():
     assert held.batches == [[1, 2, 3]]
 
 
+def test_a_job_that_is_always_alone_does_not_wait():
+    held = Held()
+    held.go.set()
+    with Lane("test", held, LaneOptions(together=2, budget=100, window=1000)) as lane:
+        for future in [lane.submit(1), lane.submit(2)]:
+            future.result()
+        first, second = lane.submit(3), lane.submit(4)  # there were two together before: they wait for each other
+        assert (first.result(), second.result()) == (6, 8)
+        lane.submit(5, 100).result()  # alone, and as dear as a whole batch
+        for number in range(6, 10):
+            assert lane.submit(number).result() == 2 * number
+    assert held.batches == [[1, 2], [3, 4], [5], [6], [7], [8], [9]]
+
+
 def test_a_window_ends_when_the_budget_is_reached_or_the_lane_is_closed():
     held = Held()
     held.go.set()

@@ -37,7 +37,7 @@ class LaneOptions:
     waiting: int = 256  # jobs at most, those that run not counted
     together: int = 1  # jobs that run together at most
     budget: int = 1  # what these may cost in all; a dearer job runs alone
-    window: float = 0.0  # seconds that the first of them waits for others
+    window: float = 0.0  # seconds that the first of them waits for others, if there were others of late
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,7 @@ class Lane(Generic[Item, Result]):
         self._changed = threading.Condition()
         self._closed = False
         self._pace = 0.0  # seconds that a job takes, of late
+        self._crowded = True  # whether jobs came together of late: a job that is alone need not wait for others
         self._threads = [
             threading.Thread(target=self._work, name=f"ebert-{name}-{number}", daemon=True)
             for number in range(self.options.threads)
@@ -163,7 +164,7 @@ class Lane(Generic[Item, Result]):
             while True:
                 while not self._jobs and not self._closed:
                     self._changed.wait()
-                if options.window and options.together > 1:
+                if options.window and options.together > 1 and self._crowded:
                     self._gather(time.monotonic() + options.window)
                 if self._jobs or self._closed:  # others, or a cancellation, may have taken all meanwhile
                     break
@@ -174,6 +175,7 @@ class Lane(Generic[Item, Result]):
                 if taken and cost > options.budget:
                     break
                 taken.append(self._jobs.popleft())
+            self._crowded = len(taken) > 1 or bool(self._jobs)
             return taken
 
     def _gather(self, until: float) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ def serving(log: Path) -> Iterator[str]:
             url = json.loads(line)["url"]
             while not _ready(url.partition("#")[0] + "ready"):
                 assert process.poll() is None, log.read_text(encoding="utf-8")
+                time.sleep(0.1)
             yield url
         finally:
             process.terminate()

@@ -29,17 +29,17 @@ export class LinkedText {
     this.where = el("span", { class: "where", role: "status" });
     this.back = el("button", { type: "button", "aria-label": "Earlier round", onclick: () => this.step(-1) }, "←");
     this.forth = el("button", { type: "button", "aria-label": "Later round", onclick: () => this.step(1) }, "→");
-    const sure = el("output", {}, "all");
+    const sure = el("output", {}, "0% sure");
     const slider = el("input", {
       type: "range",
       min: 0,
       max: 95,
       step: 5,
       value: 0,
-      "aria-label": "Show entities at least so sure",
+      "aria-label": "Show entities that are at least so sure",
       oninput: () => {
         this.least = Number(slider.value) / 100;
-        sure.textContent = this.least ? `from ${slider.value}%` : "all";
+        sure.textContent = `${slider.value}% sure`;
         this.draw();
       },
     });
@@ -53,7 +53,7 @@ export class LinkedText {
         this.where,
         this.forth,
       ),
-      el("label", { class: "inline" }, "Show", slider, sure),
+      el("label", { class: "inline" }, "At least", slider, sure),
     );
   }
 

@@ -1,6 +1,6 @@
 """Documents a second in bulk: the local engine and Ray, with one and with two workers, in one run.
 
-    python benchmarks/bulk.py [--documents N] [--words N] [--shard-rows N] [--workers 1,2] [--job encode] [--rounds N]
+    python benchmarks/bulk.py [--documents N] [--words N] [--shard-rows N] [--job encode|link] [--rounds N]
 
 Every engine does the same documents with the same model (the starter's). `start` is the time until the first shard is
 done: processes, imports, the model, and for Ray its own servers. The rate is that of the shards after the first of each

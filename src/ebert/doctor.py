@@ -16,7 +16,11 @@ from ebert import __version__
 from ebert.errors import EbertError
 
 NEEDED = ("torch", "transformers", "tokenizers", "safetensors", "huggingface-hub", "numpy")
-OPTIONAL = {"marisa-trie": "reads Wikipedia2Vec's model files: pip install 'ebert[wikipedia2vec]'"}
+OPTIONAL = {
+    "marisa-trie": "reads Wikipedia2Vec's model files: pip install 'ebert[wikipedia2vec]'",
+    "pyarrow": "reads and writes Parquet for work in bulk: pip install 'ebert[bulk]'",
+    "ray": "does work in bulk on a cluster: pip install 'ebert[ray]'",
+}
 ROOM = 3 << 30  # bytes that fetching and converting a BERT takes for a moment
 
 

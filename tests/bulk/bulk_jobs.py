@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ import pyarrow.parquet as pq
 from ebert.bulk.jobs import Done, each, need_text, together
 from ebert.bulk.shard import ShardWork
 from ebert.errors import EbertError
+
+PATIENCE = 300  # seconds to wait for another worker
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +65,15 @@ class CountWorker:
             if not mark.exists():
                 mark.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
+        if text.startswith("meet"):  # waits for another worker
+            place = Path(text.split()[1])
+            (place / str(os.getpid())).touch()
+            for _ in range(PATIENCE * 10):
+                if len(list(place.iterdir())) > 1:
+                    break
+                time.sleep(0.1)
+            else:
+                raise EbertError("no other worker came")
         if text.startswith("refuse"):
             raise EbertError("refused")
         if text.startswith("surprise"):

@@ -194,6 +194,11 @@ def test_what_a_job_wrote_is_not_read_as_rows_by_mistake(corpus, tmp_path):
         run(CountJob(), [tmp_path / "out"], tmp_path / "next", engine=Here())
 
 
+def test_what_is_written_is_not_what_is_read(corpus, tmp_path):
+    with pytest.raises(EbertError, match="which is read; choose a place outside"):
+        run(CountJob(), [tmp_path], tmp_path / "out", engine=Here())
+
+
 def test_bad_rows_go_to_a_list_and_the_others_are_done(tmp_path):
     texts = ["good", "refuse", "surprise", {"id": "nothing"}, {"text": "half \ud800"}, "good too"]
     corpus = write(tmp_path / "in.jsonl", texts)

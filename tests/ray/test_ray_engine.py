@@ -71,6 +71,15 @@ def test_a_worker_that_dies_is_replaced_and_a_row_that_kills_is_found(tmp_path):
     assert "its worker died at this row" in bad["reason"]
 
 
+def test_the_pool_grows_while_there_is_work(tmp_path):
+    """It begins with one worker, which waits at its first row until there is another."""
+    (tmp_path / "place").mkdir()
+    corpus = write(tmp_path / "in.jsonl", [f"meet {tmp_path / 'place'}" for _ in range(30)])
+    done = run(CountJob(), [corpus], tmp_path / "ray", read=READ, engine=RayEngine(Workers(most=2)))
+    assert (done["rows"], done["errors"]) == (30, 0)
+    assert len(list((tmp_path / "place").iterdir())) == 2
+
+
 def test_what_goes_wrong_in_a_worker_is_said_in_its_words(tmp_path):
     corpus = write(tmp_path / "in.jsonl", [f"text {number}" for number in range(20)])
 

@@ -39,6 +39,7 @@ def run(
     """
     need_pyarrow()
     began, read, engine = time.monotonic(), read or ReadOptions(), engine or LocalEngine()
+    _refuse_inside(Path(out), inputs)
     plan = make_plan(inputs, read, lambda source, columns: job.check(source, columns, read))
     job = job.prepared(lambda: _rows(plan, job, read))
     model = job.load(device="cpu").identity  # what cannot be loaded is said now, not by every worker
@@ -63,6 +64,13 @@ def run(
     if not manifest["rows"]:
         raise EbertError(f"nothing came of any row; {folder.path / 'errors.jsonl'} says why")
     return {**manifest, **shown, "out": str(folder.path)}
+
+
+def _refuse_inside(out: Path, inputs: Sequence[str | Path]) -> None:
+    """Complain if what is written would be read, the next time."""
+    for given in inputs:
+        if Path(given).is_dir() and out.resolve().is_relative_to(Path(given).resolve()):
+            raise EbertError(f"{out} is in {given}, which is read; choose a place outside")
 
 
 def _rows(plan: Plan, job: Job, read: ReadOptions) -> Iterator[Row]:

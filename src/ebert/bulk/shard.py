@@ -1,6 +1,7 @@
 """A shard from beginning to end, in the process that does it: rows are read, worked on and written, all at once."""
 
 import os
+import platform
 import sys
 import traceback
 from collections import Counter
@@ -156,4 +157,4 @@ def _threads(many: int | None) -> Iterator[None]:
 
 def _name() -> str:
     """Name this process among those of all machines."""
-    return f"{os.uname().nodename}:{os.getpid()}"
+    return f"{platform.node()}:{os.getpid()}"

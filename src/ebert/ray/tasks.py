@@ -3,6 +3,7 @@
 `ebert corpus build` gives it the pieces of a dump: those of a multistream dump are ranges, read where the task runs.
 """
 
+import platform
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -60,13 +61,11 @@ class RayTasks:
 
 def _do(work: Callable[[Any], Any], task: Any) -> Any:
     """Do a task where it was sent; what it raises is its result."""
-    import os
-
     try:
         return work(task)
     except FileNotFoundError as error:
         return EbertError(
-            f"{os.uname().nodename} does not see {error.filename}; dumps and --out must be in folders that all "
+            f"{platform.node()} does not see {error.filename}; dumps and --out must be in folders that all "
             "machines share"
         )
     except Exception as error:

@@ -333,6 +333,21 @@ def test_adding_says_what_is_wrong(client, new):
     wrong(client.post("/api/entities", json=new), 422)
 
 
+def test_a_disk_that_is_full_is_said_in_words_and_nothing_breaks(tmp_path):
+    import resource
+
+    folder = write_model(tmp_path)
+    new = {"title": "Zorblax", "description": "both are injured"}
+    with live(tiny(folder, keep=True)) as service, service.client() as client:
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+        try:
+            wrong(client.post("/api/entities", json=new), 409, "cannot add to")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        ok(client.post("/api/entities", json=new), 201)
+
+
 def test_so_many_entities_and_no_more(tiny_folder):
     from ebert.serve.options import Limits
 

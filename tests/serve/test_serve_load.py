@@ -135,6 +135,22 @@ def test_too_many_open_requests_are_refused_too(tiny_folder):
         assert [one.result().status_code for one in open_ones] == [200] * 4
 
 
+def test_a_connection_too_many_is_told_so_at_once(tiny_folder):
+    with live(tiny(tiny_folder), limits=Limits(connections=2)) as service:
+        idle = [service.connect() for _ in range(4)]
+        while len(service.running._server.server_state.connections) < 4:
+            threading.Event().wait(0.01)
+        with service.connect() as one_more:
+            answer = read_all(one_more)
+        assert answer.startswith(b"HTTP/1.1 503")
+        assert b"Retry-After: 1\r\n" in answer
+        for connection in idle:
+            connection.close()
+        while service.running._server.server_state.connections:
+            threading.Event().wait(0.01)
+        assert httpx.get(f"{service.url}/ready").status_code == 200
+
+
 def test_an_answer_that_takes_too_long_is_given_up(tiny_folder):
     with live(tiny(tiny_folder), limits=Limits(seconds=0.3)) as service, service.client() as client:
         gate = Gate(service.loaded)

@@ -40,8 +40,8 @@ def make_app(service: Service, *, begin: Callable[[], None] | None = None) -> Gu
     api = make_api(service, begin=begin)
     endpoints = frozenset(path for route in api.routes if (path := getattr(route, "path", None)))
     return Guard(
-        api, options=service.options, metrics=service.metrics, changing=CHANGING, files=frozenset(page_files()),
-        endpoints=endpoints,
+        api, options=service.options, metrics=service.metrics, changing=CHANGING, json=endpoints - {"/nif"},
+        files=frozenset(page_files()), endpoints=endpoints,
     )  # fmt: skip
 
 
@@ -77,11 +77,8 @@ def _errors(app: FastAPI) -> None:
         return Json({"error": error.error}, error.status, error.headers)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
         found = error.errors()
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if request.method == "POST" and kind != "application/json":
-            return Json({"error": "send JSON, and say so with the header 'Content-Type: application/json'"}, 422)
         if found and found[0]["type"] == "json_invalid":
             why = found[0].get("ctx", {}).get("error", "it cannot be read")
             return Json({"error": f"the request is not JSON ({why}, at character {found[0]['loc'][-1]})"}, 400)

@@ -81,7 +81,10 @@ class Explorer:
             raise Problem(409, why)
         row = {"title": title, "description": description, "aliases": aliases}
         for store in self._loaded.stores:
-            report = store.add_many([row], replace=replace)
+            try:
+                report = store.add_many([row], replace=replace)
+            except OSError as error:  # a full disk, or a store that must not be written
+                raise Problem(409, f"{title[:200]!r} was not added: {error}") from None
             if report.bad:
                 raise EbertError(f"{title[:200]!r} was not added: {report.bad[0].reason}")
         self._taken += 1

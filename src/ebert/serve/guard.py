@@ -44,12 +44,13 @@ class Guard:
         options: ServeOptions,
         metrics: Metrics,
         changing: frozenset[tuple[str, str]],
+        json: frozenset[str],
         files: frozenset[str],
         endpoints: frozenset[str],
     ) -> None:
-        """Know which requests change something, which paths are files of the page, and which paths there are."""
+        """Know what changes something, which paths take JSON, which are files of the page, and which there are."""
         self._app, self._options, self._metrics = app, options, metrics
-        self._changing, self._free, self._endpoints = changing, OPEN | files, endpoints | files
+        self._changing, self._json, self._free, self._endpoints = changing, json, OPEN | files, endpoints | files
         self._bearer = f"Bearer {options.token}".encode()
         self._running = 0
 
@@ -96,6 +97,10 @@ class Guard:
                 "(it is in the URL that 'ebert serve' printed, or what EBERT_TOKEN was set to)"
             )
             return Problem(401, why, reason="no token")
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if scope["method"] == "POST" and scope["path"] in self._json and kind != b"application/json":
+            # A form of another page could send anything else without asking the browser.
+            return Problem(422, "send JSON, and say so with the header 'Content-Type: application/json'")
         if self._running > self._options.limits.connections and scope["path"] not in OPEN:
             return Problem(503, "too many requests are open; try again in a second", retry_after=BUSY, reason="full")
         return None

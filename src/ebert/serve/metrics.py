@@ -1,6 +1,6 @@
 """What the service counts, for Prometheus."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from ebert.serve.lane import Lane, Ran
@@ -17,6 +17,7 @@ class Metrics:
     def __init__(self) -> None:
         """Begin at zero."""
         registry = self._registry = CollectorRegistry()
+        ProcessCollector(registry=registry)  # its memory, its time, its open files
         self._requests = Counter(
             "ebert_requests", "Requests by endpoint and status.", ["endpoint", "status"], registry=registry
         )

@@ -29,8 +29,8 @@ class Limits:
     """Until an answer must be there; a request that takes longer is answered 504."""
     client_seconds: float = 10.0
     """For a client to send its request, or to take its answer; a slower one is cut off."""
-    connections: int = 1024
-    """Open at the same time."""
+    connections: int = 400
+    """Requests open at the same time; twice as many connections. Most systems allow a process 1024 open files."""
     added: int = 10_000
     """Entities that can be added."""
 

@@ -8,9 +8,14 @@ import asyncio
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
-def hurried(seconds: float) -> type[asyncio.Protocol]:
-    """Give a protocol that allows so many seconds for the head of a request, and for the answer to be taken."""
+
+def hurried(seconds: float, connections: int) -> type[asyncio.Protocol]:
+    """Give a protocol that allows so many seconds for the head of a request, and for the answer to be taken.
+
+    One connection too many is told so before it says anything, and closed.
+    """
 
     class Hurried(H11Protocol):
         _waiting: asyncio.TimerHandle | None = None
@@ -18,12 +23,17 @@ def hurried(seconds: float) -> type[asyncio.Protocol]:
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self._wait()
+            if len(self.connections) > connections:
+                transport.write(BUSY)
+                transport.close()
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_waiting()
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
+            if self.transport.is_closing():
+                return
             super().data_received(data)
             if self.cycle is not None and not self.cycle.response_complete:
                 self._stop_waiting()  # the head is complete; the body has its own limit

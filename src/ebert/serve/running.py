@@ -79,9 +79,9 @@ class Running:
         self._server = _Server(
             uvicorn.Config(
                 make_app(self.service, begin=thread.start), lifespan="on", ws="none",
-                http=hurried(limits.client_seconds), log_config=None, access_log=False, server_header=False,
-                timeout_keep_alive=max(1, round(limits.client_seconds)), h11_max_incomplete_event_size=HEAD,
-                limit_concurrency=2 * limits.connections, backlog=BACKLOG,
+                http=hurried(limits.client_seconds, 2 * limits.connections), log_config=None, access_log=False,
+                server_header=False, timeout_keep_alive=max(1, round(limits.client_seconds)),
+                h11_max_incomplete_event_size=HEAD, backlog=BACKLOG,
                 timeout_graceful_shutdown=round(limits.seconds + limits.client_seconds) + 1,
             ),
             self.service,

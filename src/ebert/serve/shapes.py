@@ -305,7 +305,7 @@ def errors(*codes: int) -> dict[int | str, dict[str, Any]]:
         403: "A page of another origin cannot do this.",
         404: "There is nothing of this name.",
         408: "The request came too slowly.",
-        409: "There is an entity of this title already.",
+        409: "There is an entity of this title already, or the store cannot be written.",
         413: "The text or the request is too long.",
         422: "Something in the request is not as it should be.",
         503: "Too many requests wait, or the model is not loaded; try again after Retry-After seconds.",

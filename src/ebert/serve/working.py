@@ -1,6 +1,7 @@
 """A loaded model at work: the lanes that its work goes through, and what they do."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +33,16 @@ class Working:
         warm_up(self.fill)
         self.explorer.prepare()
         self._examples = examples.known(loaded.vectors)
-        waiting = options.limits.waiting
-        batched = LaneOptions(
-            waiting=waiting,
-            together=waiting if options.batching else 1,
+        common = LaneOptions(waiting=options.limits.waiting, patience=options.limits.seconds)
+        batched = replace(
+            common,
+            together=options.limits.waiting if options.batching else 1,
             budget=self.fill.budget,
             window=options.window if options.batching else 0.0,
         )
         self._lanes: list[Lane[Any, Any]] = []
-        self.quick: Lane[Task, Any] = self._lane("lookup", _each, LaneOptions(threads=2, waiting=waiting))
-        self.slow: Lane[Task, Any] = self._lane("explore", _each, LaneOptions(waiting=waiting))
+        self.quick: Lane[Task, Any] = self._lane("lookup", _each, replace(common, threads=2))
+        self.slow: Lane[Task, Any] = self._lane("explore", _each, common)
         self.filling: Lane[FillJob, list[Masks]] = self._lane("fill", self.fill.run, batched)
         self.linking: Lane[LinkJob, Steps] | None = None
         if self.link is not None:

@@ -94,6 +94,19 @@ def test_one_job_too_many_is_refused_with_a_time_to_come_back():
     lane.close()
 
 
+def test_a_job_that_would_wait_too_long_is_refused_at_once():
+    lane, held, _ = held_lane(waiting=100, patience=5)
+    lane._pace = 2.0  # seconds for what costs one
+    kept = [lane.submit(1, 2), lane.submit(2, 1)]  # the second can expect to wait 4 seconds
+    with pytest.raises(FullError) as refused:
+        lane.submit(3, 1)  # 6 seconds
+    assert refused.value.seconds == 6
+    held.go.set()
+    assert [future.result() for future in kept] == [2, 4]
+    assert lane.submit(4, 1000).result() == 8  # whoever need not wait is never refused
+    lane.close()
+
+
 def test_a_cancelled_job_makes_room_and_never_runs():
     lane, held, _ = held_lane(waiting=1)
     gone = lane.submit(1)

@@ -36,7 +36,8 @@ def test_health_and_readiness(client):
 
 def test_the_model_is_described(client, service):
     about = ok(client.get("/api/model"))
-    assert about["name"] == "model"
+    assert (about["name"], about["encoder"]) == ("model", "bert")
+    assert about["keeps"] is False
     assert about["mask"] == "[MASK]"
     assert about["modes"] == ["bert", "concat", "replace"]
     assert (about["words"], about["dimension"]) == (11, 16)
@@ -91,6 +92,8 @@ def test_the_page_and_its_files_are_served_with_a_strict_policy(client):
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
     assert client.get("/page.js").headers["content-type"].startswith("text/javascript")
+    for query in ("?path=/etc/passwd", "?file=/etc/passwd", "?file=x&path=y"):
+        assert client.get(f"/page.js{query}").content == client.get("/page.js").content
     for path in ("/index.py", "/../app.py", "/%2e%2e/app.py", "/page/page.js", "//etc/passwd"):
         assert client.get(path).status_code == 404
 

@@ -223,6 +223,7 @@ def test_before_the_model_is_there_the_service_says_so(tiny_folder):
             ready = client.get("/ready")
             assert (ready.status_code, ready.json()["ready"]) == (503, False)
             assert "loading" in ready.json()["why"]
+            assert int(ready.headers["retry-after"]) >= 1
             for answer in (
                 client.post("/api/fill", json={"text": "[MASK]"}),
                 client.get("/api/model"),

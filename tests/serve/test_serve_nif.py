@@ -115,5 +115,7 @@ def test_many_texts_in_one_request_are_answered_each_or_refused(client):
     many = "".join(nif(f"England {number}", name=f"http://example.org/{number}") for number in range(20))
     documents = read(ask(client, many).text).documents
     assert [document.text for document in documents] == [f"England {number}" for number in range(20)]
+    mixed = many + nif("a [MASK] \ue000", name="http://example.org/odd")
+    assert client.post("/nif", content=mixed).status_code in (200, 422)
     too_many = "".join(nif("x", name=f"http://example.org/{number}") for number in range(65))
     assert client.post("/nif", content=too_many).status_code == 422

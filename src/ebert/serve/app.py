@@ -1,7 +1,8 @@
 """The HTTP interface: endpoints, thin; OpenAPI with examples."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from importlib.resources.abc import Traversable
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Query, Request, Response, Security
@@ -16,7 +17,7 @@ from ebert.serve.encoding import encode
 from ebert.serve.guard import Guard
 from ebert.serve.page_files import POLICY, content_type, page_files
 from ebert.serve.problem import Problem
-from ebert.serve.service import Service
+from ebert.serve.service import MOMENT, Service
 from ebert.text import Mention
 
 TURTLE = ("text/turtle", "application/x-turtle")  # the second is what GERBIL says
@@ -113,7 +114,9 @@ def _about(app: FastAPI, service: Service) -> None:
     async def ready() -> Response:
         """Tell whether requests are answered: the model is loaded, and the service not about to end."""
         why = service.why_not_ready
-        return Json({"ready": why is None, "why": why}, 200 if why is None else 503)
+        if why is None:
+            return Json({"ready": True, "why": None})
+        return Json({"ready": False, "why": why}, 503, Problem(503, why, retry_after=MOMENT).headers)
 
     @app.get("/metrics", tags=["about"], response_class=Response, responses={200: {"content": {"text/plain": {}}}})
     async def metrics() -> Response:
@@ -123,7 +126,7 @@ def _about(app: FastAPI, service: Service) -> None:
     @app.get("/api/model", tags=["about"], response_model=shapes.ModelInfo, responses=shapes.errors(401, 503))
     async def model() -> Response:
         """Describe the model, the linker and the limits."""
-        return Json(service.info())
+        return Json(await service.info())
 
 
 def _model(app: FastAPI, service: Service) -> None:
@@ -207,9 +210,14 @@ def _entities(app: FastAPI, service: Service) -> None:
 
 def _page(app: FastAPI) -> None:
     for path, file in page_files().items():
+        app.add_api_route(path, _file(path, file), include_in_schema=False)
 
-        def serve(path: str = path, file: Any = file) -> Response:
-            headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
-            return Response(file.read_bytes(), headers=headers, media_type=content_type(path))
 
-        app.add_api_route(path, serve, include_in_schema=False)
+def _file(path: str, file: Traversable) -> Callable[[], Awaitable[Response]]:
+    """Give what answers with a file. It takes no arguments: those would be fields of the query, for anybody to set."""
+    headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
+
+    async def serve() -> Response:
+        return Response(file.read_bytes(), headers=headers, media_type=content_type(path))
+
+    return serve

@@ -4,6 +4,7 @@ A lane hands its threads as many jobs at a time as fit together: that is how req
 through the encoder in one batch.
 """
 
+import math
 import threading
 import time
 from collections import deque
@@ -37,6 +38,7 @@ class LaneOptions:
     waiting: int = 256  # jobs at most, those that run not counted
     together: int = 1  # jobs that run together at most
     budget: int = 1  # what these may cost in all; a dearer job runs alone
+    patience: float = math.inf  # seconds that a job may expect to wait; beyond them it is refused at once
     window: float = 0.0  # seconds that the first of them waits for others, if there were others of late
 
 
@@ -80,7 +82,7 @@ class Lane(Generic[Item, Result]):
         self._jobs: deque[_Job[Item, Result]] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        self._pace = 0.0  # seconds that a job takes, of late
+        self._pace = 0.0  # seconds for what costs one, of late
         self._crowded = True  # whether jobs came together of late: a job that is alone need not wait for others
         self._threads = [
             threading.Thread(target=self._work, name=f"ebert-{name}-{number}", daemon=True)
@@ -99,8 +101,9 @@ class Lane(Generic[Item, Result]):
         with self._changed:
             if self._closed:
                 raise ClosedError(f"{self.name} is closed")
-            if len(self._jobs) >= self.options.waiting:
-                raise FullError(max(1.0, self._pace * len(self._jobs)))
+            wait = self._pace * sum(other.cost for other in self._jobs)  # as it looks now
+            if len(self._jobs) >= self.options.waiting or wait > self.options.patience:
+                raise FullError(max(1.0, wait))
             self._jobs.append(job)
             self._changed.notify_all()
         job.future.add_done_callback(lambda future: self._forget(job) if future.cancelled() else None)
@@ -137,9 +140,10 @@ class Lane(Generic[Item, Result]):
             start = time.perf_counter()
             results = self._results([job.item for job in jobs])
             seconds = time.perf_counter() - start
-            self._pace += 0.2 * (seconds / len(jobs) - self._pace)
+            ran = Ran(len(jobs), sum(job.cost for job in jobs), seconds)
+            self._pace += 0.2 * (seconds / max(1, ran.cost) / self.options.threads - self._pace)
             if self._watch is not None:
-                self._watch(Ran(len(jobs), sum(job.cost for job in jobs), seconds))
+                self._watch(ran)
             for job, result in zip(jobs, results, strict=True):
                 if isinstance(result, Exception):
                     job.future.set_exception(result)

@@ -42,12 +42,6 @@ class Loaded:
         """The modes that the model has."""
         return MODES
 
-    @property
-    def wikipedia(self) -> str:
-        """The language of the Wikipedia that the titles are of."""
-        made = self.vectors.info.made.get("corpus")
-        return str(made.get("language", "en")) if isinstance(made, dict) else "en"
-
 
 def load(
     model: str, linker: str | None = None, *, vectors: str | None = None, keep: bool = False, device: str | None = None

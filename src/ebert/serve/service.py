@@ -4,7 +4,7 @@ Nothing heavy is imported here, so that the service answers, that it is loading,
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ebert.errors import EbertError, UnknownNameError
@@ -58,27 +58,10 @@ class Service:
 
     # Answers, as JSON
 
-    def info(self) -> bytes:
+    async def info(self) -> bytes:
         """Describe the model."""
-        loaded, limits = self._ready.loaded, self.options.limits
-        linker = loaded.linker
-        about = {
-            "name": loaded.name,
-            "encoder": loaded.model.name,
-            "mask": "[MASK]",
-            "modes": list(loaded.modes),
-            "entities": len(loaded.vectors),
-            "words": loaded.vectors.info.words,
-            "dimension": loaded.vectors.dimension,
-            "linker": None,
-            "keeps": loaded.keeps,
-            "limits": {"characters": limits.characters, "body": limits.body, "top": limits.top},
-            "examples": self._ready.examples,
-        }
-        if linker is not None:
-            options = linker.options
-            about["linker"] = {"name": loaded.linker_name, "rounds": options.rounds, "strategy": options.strategy}
-        return encode(about)
+        working = self._ready
+        return await self._wait(working.quick, lambda: encode(working.describe(self.options.limits)))
 
     async def fill(
         self,
@@ -129,7 +112,7 @@ class Service:
         jobs = [(number, job) for number, one in enumerate(asked) for job in _jobs(one)]
         if len(jobs) > TEXTS:
             raise Problem(422, f"the request has more than {TEXTS} texts, or mentions in mentions; send one at a time")
-        linked = await asyncio.gather(*(self._wait(lane, job, job.tokens) for _, job in jobs))
+        linked = await _all(self._wait(lane, job, job.tokens) for _, job in jobs)
 
         def write() -> bytes:
             found: list[list[LinkedMention]] = [[] for _ in asked]
@@ -232,6 +215,16 @@ def _jobs(asked: "Asked") -> "list[LinkJob]":
     if not asked.mentions:
         return [LinkJob(_sound(lambda: Document(asked.iri, asked.text)))]
     return [LinkJob(Document(asked.iri, asked.text, layer), given=True) for layer in asked.layers()]
+
+
+async def _all(waits: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Wait for all; if one fails, the others are dropped."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(wait) for wait in waits]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def _sound(make: Callable[[], Result]) -> Result:

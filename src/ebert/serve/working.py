@@ -1,6 +1,8 @@
 """A loaded model at work: the lanes that its work goes through, and what they do."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from ebert.serve import examples
@@ -10,7 +12,7 @@ from ebert.serve.lane import Lane, LaneOptions
 from ebert.serve.linking import LinkJob, LinkWork, Steps
 from ebert.serve.loading import Loaded
 from ebert.serve.metrics import Metrics
-from ebert.serve.options import ServeOptions
+from ebert.serve.options import Limits, ServeOptions
 
 Task = Callable[[], Any]
 
@@ -30,21 +32,42 @@ class Working:
         self.explorer = Explorer(loaded, most_added=options.limits.added)
         warm_up(self.fill)
         self.explorer.prepare()
-        self.examples = examples.known(loaded.vectors)
-        waiting = options.limits.waiting
-        batched = LaneOptions(
-            waiting=waiting,
-            together=waiting if options.batching else 1,
+        self._examples = examples.known(loaded.vectors)
+        common = LaneOptions(waiting=options.limits.waiting, patience=options.limits.seconds)
+        batched = replace(
+            common,
+            together=options.limits.waiting if options.batching else 1,
             budget=self.fill.budget,
             window=options.window if options.batching else 0.0,
         )
         self._lanes: list[Lane[Any, Any]] = []
-        self.quick: Lane[Task, Any] = self._lane("lookup", _each, LaneOptions(threads=2, waiting=waiting))
-        self.slow: Lane[Task, Any] = self._lane("explore", _each, LaneOptions(waiting=waiting))
+        self.quick: Lane[Task, Any] = self._lane("lookup", _each, replace(common, threads=2))
+        self.slow: Lane[Task, Any] = self._lane("explore", _each, common)
         self.filling: Lane[FillJob, list[Masks]] = self._lane("fill", self.fill.run, batched)
         self.linking: Lane[LinkJob, Steps] | None = None
         if self.link is not None:
             self.linking = self._lane("link", self.link.run, batched)
+
+    def describe(self, limits: Limits) -> dict[str, Any]:
+        """Tell clients what there is."""
+        loaded, linker = self.loaded, None
+        if loaded.linker is not None:
+            options = loaded.linker.options
+            linker = {"name": loaded.linker_name, "rounds": options.rounds, "strategy": options.strategy}
+        encoder = Path(loaded.model.name)
+        return {
+            "name": loaded.name,
+            "encoder": encoder.name if encoder.is_absolute() else loaded.model.name,  # nobody's folders are told
+            "mask": "[MASK]",
+            "modes": list(loaded.modes),
+            "entities": len(loaded.vectors),
+            "words": loaded.vectors.info.words,
+            "dimension": loaded.vectors.dimension,
+            "linker": linker,
+            "keeps": loaded.keeps,
+            "limits": {"characters": limits.characters, "body": limits.body, "top": limits.top},
+            "examples": self._examples,
+        }
 
     def close(self) -> None:
         """Finish what waits, as long as anybody waits for it."""

@@ -1,0 +1,51 @@
+"""What a service loads: whose store it writes to, which linker it has, and what it says if something is missing."""
+
+import pytest
+from serve_world import write_model, write_store
+
+from ebert import EBert, EbertError, Linker, Vectors
+from ebert.serve.loading import load
+
+
+def test_the_store_is_a_copy_that_goes_unless_it_is_to_be_kept(tiny_folder):
+    trial, kept = load(str(tiny_folder)), load(str(tiny_folder), keep=True)
+    assert trial.vectors.temporary
+    assert trial.vectors.path != kept.vectors.path
+    assert (trial.keeps, kept.keeps) == (False, True)
+    assert trial.stores == [trial.vectors]
+    assert trial.linker is not None
+    assert trial.linker.vectors is trial.vectors
+    assert trial.name == "model"
+
+
+def test_a_linker_with_a_store_of_its_own_is_taught_too(tmp_path):
+    folder = write_model(tmp_path)
+    other = write_store(tmp_path / "other")
+    linker = Linker.from_pretrained(folder, vectors=other)
+    linker.threshold = 0.25
+    linker.save_pretrained(tmp_path / "linker")
+    loaded = load(str(folder), str(tmp_path / "linker"))
+    assert loaded.linker is not None
+    assert loaded.linker_name == "linker"
+    assert loaded.linker.threshold == 0.25
+    assert len(loaded.stores) == 2
+    assert all(store.temporary for store in loaded.stores)
+    assert [store.path for store in load(str(folder), str(tmp_path / "linker"), keep=True).stores] == [
+        tmp_path / "store", tmp_path / "other",
+    ]  # fmt: skip
+
+
+def test_what_is_missing_is_said(tiny_folder, tmp_path):
+    with pytest.raises(EbertError, match="there is no linker"):
+        load(str(tiny_folder), str(tmp_path / "nowhere"))
+    with pytest.raises(EbertError, match="there is no model"):
+        load(str(tmp_path / "nowhere"))
+
+
+def test_a_model_with_another_store_of_the_same_words(tiny_folder, tmp_path):
+    model = EBert.from_pretrained(tiny_folder)
+    same = model.with_vectors(write_store(tmp_path / "same"))
+    text = "[[England]] will miss [MASK]"
+    assert same.fill(text).masks == model.fill(text).masks
+    with pytest.raises(EbertError, match="other words"):
+        model.with_vectors(Vectors.from_arrays(words=["x"], word_vectors=[[0.0] * 16]))

@@ -20,6 +20,7 @@ from ebert.errors import EbertError
 from ebert.ray.cluster import connected, cores, first_line, need_ray
 
 AHEAD = 2  # shards that a worker has at hand: the next one waits while it is at one
+BUSY = 1.5  # shards at hand of each worker, on average, from which on there are to be more workers
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class RayEngine:
     def __call__(self, task: Task, shards: Sequence[Shard]) -> Generator[Report, None, None]:
         """Do shards."""
         ray, workers, cpus = need_ray(), self.workers, self.workers.cpus or 1
-        with connected(self.address, cpus=cpus * how_many(workers)), _quiet(ray):
+        with connected(self.address, cpus=cpus * how_many(workers)), _settings(ray):
             most = min(len(shards), workers.most or max(workers.least, cores() // cpus))
             pool = ray.data.ActorPoolStrategy(
                 min_size=min(workers.least, most), max_size=most, max_tasks_in_flight_per_actor=AHEAD
@@ -96,14 +97,15 @@ def _streamed(reports: Any) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _quiet(ray: Any) -> Iterator[None]:
-    """Keep Ray Data from drawing and telling while a job of ours runs."""
+def _settings(ray: Any) -> Iterator[None]:
+    """Keep Ray Data from drawing and telling while a job of ours runs, and let it hire while shards wait."""
     context, log = ray.data.DataContext.get_current(), logging.getLogger("ray.data")
-    before = context.enable_progress_bars, log.level
-    context.enable_progress_bars = False
+    scaling = context.autoscaling_config
+    before = context.enable_progress_bars, scaling.actor_pool_util_upscaling_threshold, log.level
+    context.enable_progress_bars, scaling.actor_pool_util_upscaling_threshold = False, BUSY
     log.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        context.enable_progress_bars, level = before
+        context.enable_progress_bars, scaling.actor_pool_util_upscaling_threshold, level = before
         log.setLevel(level)

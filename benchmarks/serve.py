@@ -5,7 +5,7 @@
 One process serves the same model twice, on two ports: once batching the requests of its clients, once not. Rounds
 alternate between the two, and the faster round of each counts. A client sends its next request as soon as it has its
 answer, and every answer is compared with what the model gives for that very text alone. At last `--requests` more are
-sent, and the memory of the service before and after is shown.
+sent, and the memory of the service is shown as they go.
 """
 
 import argparse
@@ -34,7 +34,8 @@ TEMPLATES = [
     "It is not widely known , but for the better part of a long working life [[{}]] used to live in [MASK] .",
     "[[{}]] works in the field of [MASK] .",
 ]
-SIZES = {1: 30, 8: 96, 64: 320}  # clients: requests of a round
+SIZES = {1: 65, 8: 130, 64: 325}  # clients: requests of a round, all texts as often
+PARTS = 5  # in which the memory is looked at
 TOKEN = "only-for-the-benchmark"
 CLOSE = 0.01  # probabilities of the same text in another batch differ by rounding only
 
@@ -168,8 +169,9 @@ async def measure(arguments: argparse.Namespace, ports: list[int], process: int)
     best: dict[tuple[int, str], Result] = {}
     lost = mixed = 0
     for clients, count in SIZES.items():
-        for _, (name, port) in itertools.product(range(arguments.rounds), names.items()):
-            result = await bench.round(port, clients, count)
+        for number, turn in itertools.product(range(arguments.rounds), range(len(names))):
+            name = list(names)[(number + turn) % len(names)]  # each is the first as often
+            result = await bench.round(names[name], clients, count)
             lost, mixed = lost + result.lost, mixed + result.mixed
             if (clients, name) not in best or result.rate > best[clients, name].rate:
                 best[clients, name] = result
@@ -179,12 +181,11 @@ async def measure(arguments: argparse.Namespace, ports: list[int], process: int)
             print(
                 f"  {clients:>2} clients {name:<16} {result.rate:7.1f} requests/s  {times.replace('%', '')}", flush=True
             )
-    before = memory(process)
-    result = await bench.round(ports[1], 64, arguments.requests)
-    lost, mixed = lost + result.lost, mixed + result.mixed
-    print(
-        f"memory of the service: {before:,.0f} MB, {memory(process):,.0f} MB after {arguments.requests:,} more requests"
-    )
+    print(f"memory of the service, with 64 clients: {memory(process):,.0f} MB", flush=True)
+    for part in range(1, PARTS + 1):
+        result = await bench.round(ports[1], 64, arguments.requests // PARTS)
+        lost, mixed = lost + result.lost, mixed + result.mixed
+        print(f"  {memory(process):,.0f} MB after {part * (arguments.requests // PARTS):,} more requests", flush=True)
     print(f"answers lost: {lost}, mixed up: {mixed}")
     for clients in SIZES:
         ratio = best[clients, "with batching"].rate / best[clients, "without batching"].rate

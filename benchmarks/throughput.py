@@ -52,8 +52,8 @@ def filled(store: Vectors, path: Path, entities: int) -> Path:
 def measure(linker: str, store: str, data: str | None, documents: int, rounds: int) -> None:
     """Link, and print what it took; one process, one row."""
     opened = Linker.from_pretrained(linker, vectors=store, rounds=rounds)
-    given = list(read(data).documents) if data else [Document(str(number), TEXT) for number in range(documents)]
-    given = given[:documents]
+    made_up = [Document(str(number), TEXT) for number in range(documents)]
+    given = [Document(one.id, one.text) for one in read(data).documents][:documents] if data else made_up
     opened(given[0].text[:200])
     start = time.perf_counter()
     links = sum(len(one.mentions) for one in opened.link(given))

@@ -9,7 +9,6 @@ import pytest
 
 from ebert import cli
 from ebert.cli import relations
-from ebert.relations import options
 from ebert.relations.options import TrainingOptions
 from ebert.relations.resolving import ResolvingOptions
 from ebert.relations.variants import VARIANTS
@@ -218,7 +217,6 @@ def test_bad_options(ebert, data, tiny_folder, tmp_path, arguments, complaint):
 
 def test_options_agree_with_the_library():
     assert tuple(VARIANTS) == relations.MODES
-    assert (options.RATES, options.EPOCHS) == (relations.RATES, relations.EPOCHS)
     given = relations.train.make_context("train", ["D", "--model", "M", "--mode", "bert", "--out", "R"]).params
     for kind in (TrainingOptions, ResolvingOptions):
         fields = {field.name: field.default for field in dataclasses.fields(kind)}

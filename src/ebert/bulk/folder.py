@@ -15,16 +15,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from ebert import __version__, files
 from ebert.bulk.inputs import MANIFEST
 from ebert.bulk.planning import Shard
 from ebert.bulk.shard import ATTEMPTS, KEY, ROWS, Report, read_report
 from ebert.errors import EbertError
-from ebert.probing.folder import differences
+from ebert.folders import LOCK, alone_in, differences
 
-ERRORS, LOCK = "errors.jsonl", ".lock"
+ERRORS = "errors.jsonl"
 FORMAT = 1
 SHOWN = 5  # differences in a message
 
@@ -93,27 +91,10 @@ def key_of(identity: Mapping[str, Any]) -> str:
 def opened(folder: Path, identity: dict[str, Any], *, overwrite: bool = False) -> Iterator[JobFolder]:
     """Begin a job or go on with it, alone."""
     folder = folder.absolute()
-    if folder.exists() and not folder.is_dir():
-        raise EbertError(f"{folder} is a file; choose another --out")
-    known = (folder / MANIFEST).exists()
-    if folder.is_dir() and not known and {file.name for file in folder.iterdir()} - {LOCK}:
-        raise EbertError(f"{folder} holds something else (it has no {MANIFEST}); choose another --out")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise EbertError(f"{folder} cannot be made: {folder.parent} is not a folder") from None
-    lock = FileLock(folder / LOCK)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise EbertError(f"another process works on {folder}; wait for it or choose another --out") from None
-    try:
+    with alone_in(folder, marker=MANIFEST) as known:
         if known:
             _compare(folder, identity, overwrite=overwrite)
-        job = JobFolder(folder, identity)
-        yield job
-    finally:
-        lock.release()  # the file stays: whoever has it open could lock what nobody else sees
+        yield JobFolder(folder, identity)
 
 
 def _compare(folder: Path, identity: Mapping[str, Any], *, overwrite: bool) -> None:

@@ -17,6 +17,7 @@ from ebert.bulk.planning import Plan, Shard, make_plan
 from ebert.bulk.rows import Reader, Row
 from ebert.bulk.shard import Task
 from ebert.errors import EbertError
+from ebert.folders import saying_where
 from ebert.progress import Advance, Watch, unwatched
 from ebert.wikipedia.pool import WorkerDiedError
 
@@ -47,7 +48,7 @@ def run(
     with opened(Path(out), identity, overwrite=overwrite) as folder:
         missing = [shard for shard in plan.shards if folder.report(shard) is None]
         folder.begin()
-        with _saying_where(folder.path), _summing_up(folder, plan) as facts:
+        with saying_where(folder.path), _summing_up(folder, plan) as facts:
             task = Task(job, read, folder.path, folder.key, model)
             with watch(job.kind, total=plan.rows, unit="rows") as advance:
                 advance(plan.rows - sum(shard.rows for shard in missing))
@@ -119,15 +120,3 @@ def _summing_up(folder: JobFolder, plan: Plan) -> Iterator[dict[str, Any]]:
         yield facts
     finally:
         facts["manifest"] = folder.finish(plan.shards, facts)
-
-
-@contextmanager
-def _saying_where(path: Path) -> Iterator[None]:
-    """Add to an error of writing, such as that of a full disk, where it was and how to go on."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None:
-            raise
-        why = f"{error.strerror}; what is done is kept: run the same command again to go on"
-        raise OSError(error.errno, why, error.filename or str(path)) from error

@@ -127,8 +127,9 @@ def search(
     Example:
       ebert link search documents --model enwiki-ebert --learning-rates 2e-5,5e-5 --batches 64,128 --out search
     """
+    from ebert.finetuning.options import RATES
     from ebert.finetuning.search import CURVE
-    from ebert.linking.options import BATCHES, RATES
+    from ebert.linking.options import BATCHES
     from ebert.linking.search import search as run
     from ebert.report.trainings import draw_expected_maximum
 

@@ -10,6 +10,7 @@ import click
 
 from ebert.cli.common import Command, json_option, model_folder, overwrite_option, print_facts, print_json, print_table
 from ebert.errors import EbertError
+from ebert.finetuning.options import RATES
 
 if TYPE_CHECKING:
     from ebert.model import EBert
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 MODES = ("bert", "concat", "replace", "wikipedia2vec-concat", "wikipedia2vec-replace")
 PRECISIONS = ("fp32", "bf16", "fp16")
-RATES, EPOCHS = (2e-5, 3e-5, 5e-5), (3, 4, 5, 6, 7, 8, 9, 10)
+EPOCHS = (3, 4, 5, 6, 7, 8, 9, 10)  # of the paper's grid, which is that of ERNIE
 FILE = click.Path(path_type=Path)
 
 

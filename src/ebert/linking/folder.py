@@ -1,12 +1,10 @@
 """A linker on disk: weights, tokenizer and W, how it reads and finds spans, and which store it belongs to."""
 
-import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from ebert import __version__, files
 from ebert.alignment import Alignment
@@ -19,8 +17,9 @@ from ebert.linking.model import LinkingModel
 from ebert.linking.options import LinkerOptions
 from ebert.model import EBert
 from ebert.model import folder as models
-from ebert.model.encoder import Encoder
+from ebert.model.encoder import Encoder, move
 from ebert.vectors import Vectors
+from ebert.vectors.reopening import reopen
 
 FORMAT = 1
 INFO, WEIGHTS, ALIGNMENT = "linker.json", "weights.safetensors", "alignment.safetensors"
@@ -81,18 +80,15 @@ def load(
         options = LinkerOptions(**info["options"])
         if generator is None and info["generator"] is not None:
             generator = GeneratorOptions(**info["generator"])
-        store = _store(folder, info["vectors"]["name"], info["vectors"]["fingerprint"], vectors)
+        store = reopen(folder, info["vectors"]["name"], info["vectors"]["fingerprint"], vectors)
         name, threshold, shift = str(info["encoder"]), float(info["threshold"]), float(info.get("null_shift", 0.0))
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, EbertError):
             raise
         raise EbertError(f"{folder / INFO} is damaged ({error}); train the linker again") from None
     masked_lm, module = _module(folder, options)
-    try:
-        nn.Module.to(masked_lm, device=device)
-        module.to(device=device)
-    except (RuntimeError, AssertionError) as error:  # no such device, or no driver for it
-        raise EbertError(f"the device {str(device)!r} cannot be used: {str(error).splitlines()[0]}") from None
+    for part in (masked_lm, module):
+        move(part, device)
     encoder = Encoder(masked_lm, load_tokenizer(folder), name)
     alignment = Alignment.load(folder / ALIGNMENT)
     linker = Linker(module, encoder, store, alignment, options=options, generator=generator)
@@ -110,20 +106,6 @@ def zero_shot(model: EBert) -> LinkerOptions:
     except EbertError:
         return replace(options, strategy="paper")
     return options
-
-
-def _store(folder: Path, name: str, fingerprint: str, given: Vectors | str | Path | None) -> Vectors:
-    place = given if given is not None else name
-    if not isinstance(place, Vectors):
-        if not os.path.isdir(place):  # noqa: PTH112
-            raise EbertError(f"the store of {folder} is not at {place}; say where it is now (vectors=..., --vectors)")
-        place = Vectors.open(place)
-    if place.fingerprint != fingerprint:
-        raise EbertError(
-            f"{place.path} has other words than the store that {folder} was trained with; "
-            "give the right store (vectors=..., --vectors)"
-        )
-    return place
 
 
 def _module(folder: Path, options: LinkerOptions) -> tuple[Any, LinkingModel]:

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from ebert.finetuning import search as searching
+from ebert.finetuning.options import RATES
 from ebert.finetuning.trainer import Say
 from ebert.linking.document import Document, Generator
 from ebert.linking.folder import MODEL
 from ebert.linking.generator import GeneratorOptions
-from ebert.linking.options import BATCHES, RATES, LinkerOptions, TrainingOptions
+from ebert.linking.options import BATCHES, LinkerOptions, TrainingOptions
 from ebert.linking.run import train
 from ebert.model import EBert
 

@@ -1,6 +1,5 @@
 """E-BERT: an unchanged encoder, a store of vectors and the W between them (Section 3)."""
 
-import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +23,7 @@ from ebert.model.sequence import Mode, Pieces, check
 from ebert.model.vocabulary import Vocabulary
 from ebert.text import Passage
 from ebert.vectors import Entity, Vectors
+from ebert.vectors.reopening import reopen
 
 CARD = """---
 library_name: ebert
@@ -319,12 +319,10 @@ class EBert(
             folder = Path(name).expanduser().absolute()
         info = layout.ModelInfo.read(folder)
         alignment = layout.load_alignment(folder, info)
-        store = vectors if isinstance(vectors, Vectors) else _open_store(folder, info, vectors)
-        if store.fingerprint != info.vectors.fingerprint:
-            raise EbertError(
-                f"{store.path} has other words than the store that {folder} was fitted on; "
-                "give the right store (vectors=..., --vectors) or fit the model again ('ebert align')"
-            )
+        place = layout.resolve(folder, info.vectors.name)
+        store = reopen(
+            folder, place, info.vectors.fingerprint, vectors, remedy=" or fit the model again ('ebert align')"
+        )
         loaded = Encoder.load(encoder or layout.resolve(folder, info.encoder.name), device=device, dtype=dtype)
         if loaded.fingerprint != info.encoder.fingerprint:
             raise EbertError(
@@ -332,13 +330,6 @@ class EBert(
                 "give the right encoder (encoder=...) or fit the model again ('ebert align')"
             )
         return cls(loaded, store, alignment)
-
-
-def _open_store(folder: Path, info: layout.ModelInfo, given: str | Path | None) -> Vectors:
-    place = str(given) if given is not None else layout.resolve(folder, info.vectors.name)
-    if not os.path.isdir(place):  # noqa: PTH112
-        raise EbertError(f"the store of {folder} is not at {place}; say where it is now (vectors=..., --vectors)")
-    return Vectors.open(place)
 
 
 def _download(name: str, **hub: Any) -> Path:

@@ -55,10 +55,7 @@ class Encoder:
         if folder == Path(name).expanduser():  # a local folder, which must be found from anywhere
             name = str(folder.absolute())
         encoder = cls(module, tokenizer, name)  # before the dtype changes, which the fingerprint must not see
-        try:
-            nn.Module.to(module, device=device, dtype=dtype)
-        except (RuntimeError, AssertionError) as error:  # no such device, or no driver for it
-            raise EbertError(f"the device {str(device)!r} cannot be used: {str(error).splitlines()[0]}") from None
+        move(module, device, dtype)
         return encoder
 
     @property
@@ -152,6 +149,14 @@ def only(body: nn.Module, places: tuple[Tensor, Tensor]) -> Iterator[None]:
     finally:
         with _HOOKS:
             hook.remove()
+
+
+def move(module: nn.Module, device: str | torch.device | None, dtype: torch.dtype | None = None) -> None:
+    """Put a module on a device, or say why that cannot be."""
+    try:
+        nn.Module.to(module, device=device, dtype=dtype)
+    except (RuntimeError, AssertionError) as error:  # no such device, or no driver for it
+        raise EbertError(f"the device {str(device)!r} cannot be used: {str(error).splitlines()[0]}") from None
 
 
 def _first_position(module: nn.Module) -> int:

@@ -12,15 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from filelock import FileLock, Timeout
-
 from ebert import files
 from ebert.errors import EbertError
+from ebert.folders import LOCK, alone_in, differences
 
 RUN, PREDICTIONS, METRICS = "run.json", "predictions.jsonl", "metrics.json"
 QUESTIONS, NAMES, SKIPPED = "questions.jsonl", "names.jsonl", "skipped.jsonl"
 ASKED, GUESSED = "asked.journal", "guessed.journal"
-LOCK = ".lock"
 FILES = (ASKED, GUESSED, PREDICTIONS, METRICS, QUESTIONS, NAMES, SKIPPED, RUN)  # the last one says what it is
 FORMAT = 1
 
@@ -69,21 +67,7 @@ class Journal:
 def opened(folder: Path, identity: Mapping[str, Any], *, overwrite: bool = False) -> Iterator[bool]:
     """Begin a run or go on with it, alone; give whether it is complete already."""
     folder = folder.absolute()
-    if folder.exists() and not folder.is_dir():
-        raise EbertError(f"{folder} is a file; choose another --out")
-    known = (folder / RUN).exists()
-    if folder.is_dir() and not known and not all(_is_ours(file.name) for file in folder.iterdir()):
-        raise EbertError(f"{folder} holds something else (it has no {RUN}); choose another --out")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise EbertError(f"{folder} cannot be made: {folder.parent} is not a folder") from None
-    lock = FileLock(folder / LOCK)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise EbertError(f"another process works on {folder}; wait for it or choose another --out") from None
-    try:
+    with alone_in(folder, marker=RUN, ours=_is_ours) as known:
         _clear_up(folder)
         complete = False
         if known:
@@ -101,8 +85,6 @@ def opened(folder: Path, identity: Mapping[str, Any], *, overwrite: bool = False
         if not complete:
             files.write_json(folder / RUN, {"kind": "probe", "format": FORMAT, "complete": False, "identity": identity})
         yield complete
-    finally:
-        lock.release()  # the file stays: whoever has it open could lock what nobody else sees
 
 
 def _clear(folder: Path) -> None:
@@ -119,31 +101,7 @@ def _clear_up(folder: Path) -> None:
 
 def _is_ours(name: str) -> bool:
     """Whether a file in a folder is a run's, or one that a run was about to write."""
-    return name == LOCK or name in FILES or (name.startswith(".") and name[1:].rpartition(".")[0] in FILES)
-
-
-def differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Say what differs between what a run was begun with and what is asked for."""
-    found = []
-    for name in {**before, **now}:
-        old, new = before.get(name), now.get(name)
-        if old == new:
-            continue
-        label = f"{prefix}{name}"
-        if isinstance(old, dict) and isinstance(new, dict):
-            found += differences(old, new, f"{label} ")
-        elif all(isinstance(value, str) and len(value) > 30 for value in (old, new)):
-            found.append(f"{label} has changed")
-        else:
-            found.append(f"{label} was {_shown(old)}, is {_shown(new)}")
-    return found
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "not given"
-    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text if len(text) < 60 else f"{text[:57]}..."
+    return name in FILES or (name.startswith(".") and name[1:].rpartition(".")[0] in FILES)
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

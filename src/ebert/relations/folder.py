@@ -1,6 +1,5 @@
 """A classifier on disk: weights, tokenizer and W, and which store it belongs to."""
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,12 @@ from ebert import __version__, files
 from ebert.alignment import Alignment
 from ebert.bert.loading import load_tokenizer, quiet
 from ebert.errors import EbertError
+from ebert.model.encoder import move
 from ebert.relations.classifier import RelationClassifier, Setting
 from ebert.relations.model import RelationModel
 from ebert.relations.resolving import ResolvingOptions, read_ids
 from ebert.vectors import Vectors
+from ebert.vectors.reopening import reopen
 
 FORMAT = 1
 INFO, WEIGHTS, ALIGNMENT, IDS = "relations.json", "weights.safetensors", "alignment.safetensors", "ids.json"
@@ -73,30 +74,13 @@ def load(
             ids=read_ids(folder / IDS) if (folder / IDS).is_file() else {},
         )
         part = info["vectors"]
-        store = None if part is None else _store(folder, part["name"], part["fingerprint"], vectors)
+        store = None if part is None else reopen(folder, part["name"], part["fingerprint"], vectors)
     except (KeyError, TypeError) as error:
         raise EbertError(f"{folder / INFO} is damaged ({error}); train the classifier again") from None
     alignment = Alignment.load(folder / ALIGNMENT) if (folder / ALIGNMENT).is_file() else None
     module = _module(folder, len(setting.labels))
-    try:
-        module.to(device=device)
-    except (RuntimeError, AssertionError) as error:  # no such device, or no driver for it
-        raise EbertError(f"the device {str(device)!r} cannot be used: {str(error).splitlines()[0]}") from None
+    move(module, device)
     return RelationClassifier(module, load_tokenizer(folder), setting, store, alignment)
-
-
-def _store(folder: Path, name: str, fingerprint: str, given: Vectors | str | Path | None) -> Vectors:
-    place = given if given is not None else name
-    if not isinstance(place, Vectors):
-        if not os.path.isdir(place):  # noqa: PTH112
-            raise EbertError(f"the store of {folder} is not at {place}; say where it is now (vectors=..., --vectors)")
-        place = Vectors.open(place)
-    if place.fingerprint != fingerprint:
-        raise EbertError(
-            f"{place.path} has other words than the store that {folder} was trained with; "
-            "give the right store (vectors=..., --vectors)"
-        )
-    return place
 
 
 def _module(folder: Path, relations: int) -> RelationModel:

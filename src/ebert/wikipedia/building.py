@@ -7,12 +7,12 @@ those it finds there.
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from ebert import __version__, files
 from ebert.errors import EbertError
+from ebert.folders import saying_where
 from ebert.progress import Watch, unwatched
 from ebert.wikipedia import mentions
 from ebert.wikipedia.corpus import INFO, Corpus, CorpusInfo
@@ -52,7 +52,7 @@ def build_corpus(
     looked = _look(dumps)
     language = _language(looked)
     options = Options(lowercase, frozenset(namespaces))
-    with _saying_where(target), workshop(target, [dump for dump, _ in looked], options, overwrite=overwrite) as bench:
+    with saying_where(target), workshop(target, [dump for dump, _ in looked], options, overwrite=overwrite) as bench:
         job = Job(options, bench, threads, keep_going, run)
         with watch("read", total=sum(dump.size for dump, _ in looked), unit="B") as advance:
             parts = make_parts(looked, job, advance)
@@ -86,18 +86,6 @@ def build_corpus(
                 file.rename(whole / file.name)
         bench.remove()
     return Corpus.open(target)
-
-
-@contextmanager
-def _saying_where(target: Path) -> Iterator[None]:
-    """Add to an error of writing, such as that of a full disk, where it was and how to go on."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None:
-            raise
-        why = f"{error.strerror}; what is done is kept: run the same command again to go on"
-        raise OSError(error.errno, why, error.filename or str(target)) from error
 
 
 def _look(dumps: Sequence[str | Path]) -> list[tuple[Dump, Site]]:

@@ -4,7 +4,9 @@ import pytest
 from serve_world import write_model, write_store
 
 from ebert import EBert, EbertError, Linker, Vectors
+from ebert.serve.exploring import Explorer
 from ebert.serve.loading import load
+from ebert.serve.problem import Problem
 
 
 def test_the_store_is_a_copy_that_goes_unless_it_is_to_be_kept(tiny_folder):
@@ -18,12 +20,18 @@ def test_the_store_is_a_copy_that_goes_unless_it_is_to_be_kept(tiny_folder):
     assert trial.name == "model"
 
 
-def test_a_linker_with_a_store_of_its_own_is_taught_too(tmp_path):
+@pytest.fixture
+def folders(tmp_path):
+    """A model, and a linker with a store of its own."""
     folder = write_model(tmp_path)
-    other = write_store(tmp_path / "other")
-    linker = Linker.from_pretrained(folder, vectors=other)
+    linker = Linker.from_pretrained(folder, vectors=write_store(tmp_path / "other"))
     linker.threshold = 0.25
     linker.save_pretrained(tmp_path / "linker")
+    return str(folder), str(tmp_path / "linker")
+
+
+def test_a_linker_may_have_a_store_of_its_own(folders, tmp_path):
+    folder, _ = folders
     loaded = load(str(folder), str(tmp_path / "linker"))
     assert loaded.linker is not None
     assert loaded.linker_name == "linker"
@@ -33,6 +41,43 @@ def test_a_linker_with_a_store_of_its_own_is_taught_too(tmp_path):
     assert [store.path for store in load(str(folder), str(tmp_path / "linker"), keep=True).stores] == [
         tmp_path / "store", tmp_path / "other",
     ]  # fmt: skip
+
+
+def test_a_linker_with_a_store_of_its_own_is_taught_too(folders):
+    loaded = load(*folders)
+    Explorer(loaded, most_added=10).add("Zorblax", "both injured", ["Zorb"], replace=False)
+    assert all("Zorblax" in store for store in loaded.stores)
+    assert "Zorblax" in [one.entity for one in loaded.linker("Zorblax", threshold=0.0)]
+
+
+def test_what_one_store_cannot_take_no_store_takes(folders, tmp_path):
+    (tmp_path / "other" / "outputs.safetensors").unlink()
+    loaded = load(*folders)
+    with pytest.raises(EbertError, match="has no output vectors"):
+        Explorer(loaded, most_added=10).add("Zorblax", "both injured", [], replace=False)
+    assert not any("Zorblax" in store for store in loaded.stores)
+
+
+def test_an_entity_that_only_the_linker_has_is_not_replaced_unasked(folders):
+    loaded = load(*folders)
+    loaded.stores[1].add("Zorblax", description="opening match")
+    before = loaded.stores[1].entity("Zorblax")
+    with pytest.raises(Problem, match="there is an entity 'Zorblax' already"):
+        Explorer(loaded, most_added=10).add("Zorblax", "both injured", [], replace=False)
+    assert "Zorblax" not in loaded.stores[0]
+    assert (loaded.stores[1].entity("Zorblax") == before).all()
+
+
+def test_a_store_that_was_moved_is_found_for_model_and_linker(tmp_path):
+    folder = write_model(tmp_path)
+    Linker.from_pretrained(folder).save_pretrained(tmp_path / "linker")
+    (tmp_path / "store").rename(tmp_path / "moved")
+    with pytest.raises(EbertError, match="say where it is now"):
+        load(str(folder), str(tmp_path / "linker"))
+    loaded = load(str(folder), str(tmp_path / "linker"), vectors=str(tmp_path / "moved"))
+    assert loaded.stores == [loaded.vectors]
+    assert loaded.linker is not None
+    assert loaded.linker.vectors is loaded.vectors
 
 
 def test_what_is_missing_is_said(tiny_folder, tmp_path):

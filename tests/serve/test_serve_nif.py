@@ -103,12 +103,22 @@ ESCAPES = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n", ord("\t"): "\\t
         (b"\xff\xfe\x00", 400, "UTF-8"),
         (nif("x" * 20001).encode(), 413, "20,001"),
         (nif(TEXT, [(5, 3)]).replace('"3"', '"x"').encode(), 422, "no numbers"),
+        (nif(TEXT, [(0, 5), (6, 9)]).replace('"Adams"', '"Eve"').replace('"9"', '"x"').encode(), 422, "no numbers"),
+        (b'<a> <b> "\\UFFFFFFFF" .', 422, "an escape stands for no character"),
     ],
 )
 def test_what_is_wrong_is_said(client, body, status, words):
     answer = client.post("/nif", content=body)
     assert answer.status_code == status
     assert words in answer.json()["error"]
+
+
+def test_mentions_that_all_overlap_are_refused(client):
+    """Each would be a text of its own."""
+    asked = nif("a" * 200, [(number, 200 - number) for number in range(90)])
+    answer = client.post("/nif", content=asked)
+    assert answer.status_code == 422
+    assert "more than 64 texts" in answer.json()["error"]
 
 
 def test_many_texts_in_one_request_are_answered_each_or_refused(client):

@@ -75,12 +75,14 @@ class Explorer:
         if self._taken >= self._most_added:
             raise Problem(422, f"this service takes {self._most_added:,} entities, and has them; start it again")
         title = titles.clean(title)
-        known = self._vectors.find(title)
-        if known is not None and known.title == title and not replace:
-            why = f'there is an entity {title!r} already; choose another title, or send "replace": true'
-            raise Problem(409, why)
-        row = {"title": title, "description": description, "aliases": aliases}
-        for store in self._loaded.stores:
+        rows: list[tuple[Vectors, dict[str, Any]]] = []
+        for store in self._loaded.stores:  # all that can be wrong is found before anything is written
+            known = store.find(title)
+            if known is not None and known.title == title and not replace:
+                why = f'there is an entity {title!r} already; choose another title, or send "replace": true'
+                raise Problem(409, why)
+            rows.append((store, {"title": title, "vector": store.imagine(description), "aliases": aliases}))
+        for store, row in rows:
             try:
                 report = store.add_many([row], replace=replace)
             except OSError as error:  # a full disk, or a store that must not be written

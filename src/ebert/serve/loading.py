@@ -59,7 +59,9 @@ def load(
         ebert = ebert.with_vectors(shadow(ebert.vectors))
     name = Path(model).name or model
     if linker is not None:
-        return Loaded(name, ebert, _linker(linker, ebert, place, keep=keep, device=device), Path(linker).name, keep)
+        moved = vectors is not None
+        own = _linker(linker, ebert, place, moved=moved, keep=keep, device=device)
+        return Loaded(name, ebert, own, Path(linker).name, keep)
     assert ebert.vectors is not None
     if not ebert.vectors.describe()["surfaces"]:
         return Loaded(name, ebert, None, None, keep)
@@ -70,9 +72,18 @@ def _folder(name: str) -> str:
     return str(get_starter()) if name == STARTER and not Path(name).exists() else name
 
 
-def _linker(linker: str, model: EBert, place: Path, *, keep: bool, device: str | None) -> Linker:
-    """Load a linker; if it links to the model's store, with the same object, so that both know the same entities."""
-    loaded = Linker.from_pretrained(_folder(linker), device=device)
+def _linker(linker: str, model: EBert, place: Path, *, moved: bool, keep: bool, device: str | None) -> Linker:
+    """Load a linker; if it links to the model's store, with the same object, so that both know the same entities.
+
+    If that store was `moved`, the linker names the place where it was, too.
+    """
+    folder = _folder(linker)
+    try:
+        loaded = Linker.from_pretrained(folder, device=device)
+    except EbertError:
+        if not moved:
+            raise
+        return Linker.from_pretrained(folder, vectors=model.vectors, device=device)
     own = loaded.vectors
     if own.path.resolve() == place:
         assert model.vectors is not None

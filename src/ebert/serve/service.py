@@ -4,7 +4,8 @@ Nothing heavy is imported here, so that the service answers, that it is loading,
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ebert.errors import EbertError, UnknownNameError
@@ -83,9 +84,10 @@ class Service:
             passage = Passage.parse(text) if mentions is None else Passage(text, tuple(mentions))
             return working.fill.prepare(passage, chosen, top=top, candidates=candidates)
 
-        job = await self._wait(working.quick, prepare)
-        answers = await self._wait(working.filling, job, job.tokens)
-        return encode(working.fill.write(job, answers))
+        end = self._end()
+        job = await self._wait(working.quick, prepare, end=end)
+        answers = await self._wait(working.filling, job, job.tokens, end=end)
+        return await self._wait(working.quick, lambda: encode(working.fill.write(job, answers)), end=end)
 
     async def link(self, text: str, *, threshold: float | None, rounds: int | None, trace: bool) -> bytes:
         """Find and link the entities of a text."""
@@ -96,8 +98,13 @@ class Service:
         self._check(text, rounds=rounds)
         work, lane = self._linker
         job = LinkJob(_sound(lambda: Document("1", text)), rounds)
-        steps = await self._wait(lane, job, job.tokens)
-        return await self._wait(working.quick, lambda: encode(work.write(steps, threshold=threshold, trace=trace)))
+        end = self._end()
+        steps = await self._wait(lane, job, job.tokens, end=end)
+
+        def write() -> bytes:
+            return encode(work.write(steps, threshold=threshold, trace=trace))
+
+        return await self._wait(working.quick, write, end=end)
 
     async def nif(self, text: str) -> bytes:
         """Link the texts of a NIF file, or the mentions in it; give it back with the entities."""
@@ -105,14 +112,15 @@ class Service:
 
         working = self._ready
         work, lane = self._linker
-        asked = await self._wait(working.quick, lambda: read_asked(text))
+        end = self._end()
+        asked = await self._wait(working.quick, lambda: read_asked(text), end=end)
         if not asked:
             raise Problem(422, "the request has no nif:Context with a nif:isString: there is no text to link")
         self._check("".join(one.text for one in asked))
-        jobs = [(number, job) for number, one in enumerate(asked) for job in _jobs(one)]
+        jobs = await self._wait(working.quick, lambda: list(islice(_numbered_jobs(asked), TEXTS + 1)), end=end)
         if len(jobs) > TEXTS:
             raise Problem(422, f"the request has more than {TEXTS} texts, or mentions in mentions; send one at a time")
-        linked = await _all(self._wait(lane, job, job.tokens) for _, job in jobs)
+        linked = await _all(self._wait(lane, job, job.tokens, end=end) for _, job in jobs)
 
         def write() -> bytes:
             found: list[list[LinkedMention]] = [[] for _ in asked]
@@ -120,7 +128,7 @@ class Service:
                 found[number] += steps[-1].mentions if job.given else work.sure(steps[-1])
             return write_answer(zip(asked, found, strict=True)).encode("utf-8", "replace")
 
-        return await self._wait(working.quick, write)
+        return await self._wait(working.quick, write, end=end)
 
     async def suggest(self, typed: str, count: int) -> bytes:
         """Suggest entities."""
@@ -183,7 +191,11 @@ class Service:
         if rounds is not None and rounds > limits.rounds:
             raise Problem(422, f"{rounds:,} rounds of refinement are too many: at most {limits.rounds:,}")
 
-    async def _wait(self, lane: Lane[Item, Result], item: Item, cost: int = 1) -> Result:
+    def _end(self) -> float:
+        """Give the time until which a request that comes now is to be answered, whatever it has to wait for."""
+        return asyncio.get_running_loop().time() + self.options.limits.seconds
+
+    async def _wait(self, lane: Lane[Item, Result], item: Item, cost: int = 1, *, end: float | None = None) -> Result:
         """Put a job in line and wait for its answer, but not for ever."""
         try:
             future = lane.submit(item, cost)
@@ -195,7 +207,7 @@ class Service:
             raise Problem(503, "the service is shutting down; try again in a moment", retry_after=MOMENT) from None
         seconds = self.options.limits.seconds
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout_at(self._end() if end is None else end):
                 return await asyncio.wrap_future(future)
         except TimeoutError:
             self.metrics.refused("took too long")
@@ -207,14 +219,16 @@ class Service:
             raise Problem(422, str(error)) from None
 
 
-def _jobs(asked: "Asked") -> "list[LinkJob]":
-    """Make jobs of a text: one if the mentions are to be found, else one for each layer of those given."""
+def _numbered_jobs(asked: "Sequence[Asked]") -> "Iterator[tuple[int, LinkJob]]":
+    """Make jobs of texts: one if the mentions are to be found, else one for each layer of those given."""
     from ebert.linking.document import Document
     from ebert.serve.linking import LinkJob
 
-    if not asked.mentions:
-        return [LinkJob(_sound(lambda: Document(asked.iri, asked.text)))]
-    return [LinkJob(Document(asked.iri, asked.text, layer), given=True) for layer in asked.layers()]
+    for number, one in enumerate(asked):
+        if not one.mentions:
+            yield number, LinkJob(Document(one.iri, one.text))
+        for layer in one.layers():
+            yield number, LinkJob(Document(one.iri, one.text, layer), given=True)
 
 
 async def _all(waits: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:

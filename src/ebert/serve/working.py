@@ -32,7 +32,7 @@ class Working:
         self.explorer = Explorer(loaded, most_added=options.limits.added)
         warm_up(self.fill)
         self.explorer.prepare()
-        self._examples = examples.known(loaded.vectors)
+        self._examples = examples.suited(loaded.vectors)
         common = LaneOptions(waiting=options.limits.waiting, patience=options.limits.seconds)
         batched = replace(
             common,

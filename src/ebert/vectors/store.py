@@ -320,8 +320,12 @@ class Vectors:
             array = self._checked(vector, f"the vector of {title!r}")
         else:
             assert description is not None
-            array = self._describer.vector(description)
+            array = self.imagine(description)
         return self._adder.add(wanted, array, replace=replace)
+
+    def imagine(self, description: str) -> NDArray[np.float32]:
+        """Make the vector of an entity from a description, without adding it."""
+        return self._describer.vector(description)
 
     def add_many(
         self, rows: Iterable[Mapping[str, Any]] | str | Path, *, replace: bool = False, advance: Advance = silent

@@ -27,7 +27,7 @@ class Context:
 
     def span(self, phrase: Properties) -> tuple[int, int] | None:
         """Give the characters of a phrase, or None if it has none in this text."""
-        start, end = int(phrase["beginIndex"][0]), int(phrase["endIndex"][0])
+        start, end = _numbers(phrase)
         return (self.places[start], self.places[end]) if 0 <= start <= end < len(self.places) else None
 
 
@@ -56,6 +56,8 @@ def contexts(text: str, name: str, wanted: Callable[[Properties], bool]) -> list
     made = []
     for context, own in phrases.items():
         try:
+            for phrase in own:
+                _numbers(phrase)
             made.append(
                 Context(context, texts[context], tuple(own), tuple(_places(texts[context], own, ends.get(context))))
             )
@@ -80,11 +82,16 @@ def _places(text: str, phrases: list[Properties], end: str | None) -> Sequence[i
     if not phrases and end != str(len(text)) and end == str(len(java := _java_places(text)) - 1):
         return java
     for phrase in phrases:
-        first, last, words = int(phrase["beginIndex"][0]), int(phrase["endIndex"][0]), phrase.get("anchorOf", [None])[0]
-        if words is not None and text[first:last] != words:
+        words = phrase.get("anchorOf", [None])[0]
+        if words is not None and text[slice(*_numbers(phrase))] != words:
             # NIF counts characters, but programs in Java wrote some files, and count most emoji as two.
             return _java_places(text)
     return range(len(text) + 1)
+
+
+def _numbers(phrase: Properties) -> tuple[int, int]:
+    """Give where a phrase begins and ends."""
+    return int(phrase["beginIndex"][0]), int(phrase["endIndex"][0])
 
 
 def _labels(context: Context, reading: Reading) -> Iterator[Label]:

@@ -165,7 +165,7 @@ class _Parser:
         try:
             text = _ESCAPE.sub(_character, text)
             return text.encode("utf-16", "surrogatepass").decode("utf-16")  # two escapes may be one character
-        except (ValueError, UnicodeDecodeError):
+        except (ValueError, OverflowError):
             raise self._problem("an escape stands for no character") from None
 
     def _at(self, mark: str) -> bool:

@@ -5,6 +5,7 @@ import { map } from "./map.js";
 import { runner } from "./running.js";
 import { ask } from "./service.js";
 import { Suggestions } from "./suggestions.js";
+import { TAUGHT } from "./teach.js";
 
 const COUNT = 12; // neighbours of each kind
 const SAMPLES = 5;
@@ -26,6 +27,7 @@ export function exploreView(model) {
     changed: (words) => words && run.say(words),
   });
   let current = "";
+  let stale = false; // whether what is shown may have changed since
   let redraw = () => {};
 
   field.addEventListener("input", () => suggestions.ask(field.value));
@@ -43,6 +45,7 @@ export function exploreView(model) {
       .map((name) => el("li", {}, el("a", { class: "pill", href: address("entity", name) }, name))),
   );
   new ResizeObserver(() => redraw()).observe(byId("explore-results"));
+  document.addEventListener(TAUGHT, () => (stale = true));
 
   function visit(kind, name) {
     if (location.hash === address(kind, name)) go(kind, name);
@@ -50,7 +53,9 @@ export function exploreView(model) {
   }
 
   async function go(kind, name) {
-    current = `${kind}/${name}`;
+    const own = (current = `${kind}/${name}`);
+    let there = false;
+    stale = false;
     field.value = name;
     await run(`Looking around ${name} …`, async (signal) => {
       const results = byId("explore-results");
@@ -58,6 +63,7 @@ export function exploreView(model) {
         const answer = await ask("api/nearest", { query: { name, kind, count: 2 * COUNT }, signal });
         redraw = () => {};
         put(results, ...word(answer));
+        there = true;
         return `${plural(answer.neighbours.length, "neighbour")} of the word “${answer.name}”.`;
       }
       const answer = await ask("api/explore", { query: { name, count: COUNT }, signal });
@@ -74,9 +80,11 @@ export function exploreView(model) {
           );
       };
       redraw();
+      there = true;
       const near = [plural(answer.entities.length, "entity", "entities"), plural(answer.words.length, "word")];
       return `${answer.entity.title}: ${listed(near)} nearby.`;
     });
+    if (!there && current === own) current = ""; // asked again, it may be there
   }
 
   return {
@@ -84,7 +92,7 @@ export function exploreView(model) {
       const [kind, ...rest] = argument ? argument.split("/") : [];
       const name = rest.join("/");
       if (name && ["entity", "word"].includes(kind)) {
-        if (current !== `${kind}/${name}`) go(kind, name);
+        if (stale || current !== `${kind}/${name}`) go(kind, name);
       } else if (!current && model.places?.length) {
         go("entity", model.places[0]);
       }

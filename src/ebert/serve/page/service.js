@@ -14,13 +14,21 @@ export class Trouble extends Error {
 export function takeToken() {
   const asked = new URLSearchParams(location.search);
   const match = location.hash.match(/^#(?:(.*)&)?token=([^&]*)$/);
-  const token = match ? decodeURIComponent(match[2]) : asked.get("token");
+  const token = match ? decoded(match[2]) : asked.get("token");
   if (!token) return;
   keepToken(token);
   asked.delete("token");
   const search = asked.size ? `?${asked}` : "";
   const hash = match ? (match[1] ? `#${match[1]}` : "") : location.hash;
   history.replaceState(null, "", location.pathname + search + hash);
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a token with a % that was put there as it is
+  }
 }
 
 /** Keep a token for this tab. */

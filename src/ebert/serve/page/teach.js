@@ -29,6 +29,8 @@ const SAMPLES = [
   },
 ];
 
+export const TAUGHT = "ebert-taught"; // told to the document when an entity was added or changed
+
 const KEPT = "What you teach stays in the store.";
 const FORGOTTEN = "What you teach is forgotten when the service stops.";
 const SIGNS = { tick: "what the word had before", added: "not there before", lost: "only there before" };
@@ -85,6 +87,7 @@ export function teachView(model) {
         throw error;
       }
       known.add(title());
+      document.dispatchEvent(new CustomEvent(TAUGHT));
       field("again").hidden = false;
       say("Asking BERT again …");
       const after = await answers(signal, ["concat", "replace"]);

@@ -126,6 +126,25 @@ def test_a_model_folder_is_a_zero_shot_linker(tmp_path):
     assert linker(TEXT)
 
 
+def test_a_model_links_without_training_as_each_of_the_baselines(tmp_path):
+    model = tiny.model(tmp_path / "store")
+    model.save_pretrained(tmp_path / "model", include_encoder=True)
+    ways = [("e-bert-mlm", None), ("e-bert-mlm", "standard"), ("wikipedia2vec-bert-mlm", None),
+            ("wikipedia2vec-bert-random", None)]  # fmt: skip
+    scores = []
+    for variant, mask in ways:
+        linker = Linker.from_pretrained(tmp_path / "model", generator=tiny.spans, variant=variant, mask=mask)
+        assert (linker.options.rounds, linker.options.link_prior) == (1, False)
+        scores.append(
+            tuple(round(one.score, 4) for mention in linker(TEXT, threshold=0.0) for one in mention.candidates)
+        )
+    assert scores[1] == scores[2]  # this model has no W
+    assert len(set(scores)) == 3
+    linker.save_pretrained(tmp_path / "linker")
+    with pytest.raises(EbertError, match="is a trained linker"):
+        Linker.from_pretrained(tmp_path / "linker", mask="standard")
+
+
 def test_what_is_no_linker(tmp_path):
     with pytest.raises(EbertError, match="there is no linker at"):
         Linker.from_pretrained(tmp_path / "nothing")

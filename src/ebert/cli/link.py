@@ -9,7 +9,7 @@ import click
 
 from ebert.cli import link_data
 from ebert.cli.common import json_option, model_folder, print_facts, print_json
-from ebert.cli.link_data import LAYOUT_HELP, generator_of, read_documents
+from ebert.cli.link_data import LAYOUT_HELP, MASKS, VARIANTS, generator_of, read_documents
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ebert.model import EBert
 
 STRATEGIES = ("paper", "packed")
-VARIANTS = ("e-bert-mlm", "wikipedia2vec-bert-mlm", "wikipedia2vec-bert-random")
 TENTH = 10  # every so many documents are held out, if no dev set is given
 
 
@@ -57,7 +56,7 @@ def _training_options(command: Any) -> Any:
                      help="A pass of the encoder for each span, or one for all spans of a chunk."),
         click.option("--variant", type=click.Choice(VARIANTS), default="e-bert-mlm", show_default=True,
                      help="E-BERT-MLM, or one of the paper's baselines."),
-        click.option("--mask", type=click.Choice(("candidates", "standard")),
+        click.option("--mask", type=click.Choice(MASKS),
                      help="What stands for the entity: the mean of its candidates, or [MASK]."),
         click.option("--link-prior/--no-link-prior", default=True, show_default=True,
                      help="Weigh how rarely a span's words are a link. The paper does without."),

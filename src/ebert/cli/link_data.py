@@ -11,9 +11,12 @@ from ebert.errors import EbertError
 if TYPE_CHECKING:
     from ebert.linking.document import Document, Generator
     from ebert.linking.judging import Links
+    from ebert.linking.options import Mask, Variant
     from ebert.vectors import Vectors
 
 LAYOUT_HELP = "The layout of the data: jsonl, zelda, kilt, elevant, aida, knowbert or nif; recognised if not given."
+VARIANTS = ("e-bert-mlm", "wikipedia2vec-bert-mlm", "wikipedia2vec-bert-random")
+MASKS = ("candidates", "standard")
 
 
 @click.command("candidates")
@@ -134,14 +137,18 @@ def wikipedia(
 @click.option("--given", help="A file of candidates of your own, instead of the store's mention table.")
 @click.option("--vectors", help="Where the linker's store is now, if not where it was.")
 @click.option("--rounds", type=click.IntRange(1), help="Iterations of refinement; 1 is none.")
+@click.option("--variant", type=click.Choice(VARIANTS),
+              help="Of a model that links without training: E-BERT-MLM, or a baseline.")  # fmt: skip
+@click.option("--mask", type=click.Choice(MASKS), help="Of a model that links without training.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write all figures, per document too, to a JSON file.")
 @click.option("--against", help="Such a file of another linker: the difference is shown with its interval.")
 @click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
 @json_option
 def evaluate(
     linker: str, data: str, given_mentions: bool, prior_only: bool, tune: str | None, threshold: float | None,
-    layout: str | None, ids: str | None, given: str | None, vectors: str | None, rounds: int | None, out: Path | None,
-    against: str | None, device: str | None, as_json: bool,
+    layout: str | None, ids: str | None, given: str | None, vectors: str | None, rounds: int | None,
+    variant: "Variant | None", mask: "Mask | None", out: Path | None, against: str | None, device: str | None,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Judge a linker on labelled DATA by strong match: same start, end and entity. All figures are in percent.
 
@@ -149,6 +156,7 @@ def evaluate(
     Example:
       ebert link evaluate linker test_wned-wiki.jsonl --out results/ebert.json
       ebert link evaluate linker test_wned-wiki.jsonl --prior-only --tune documents/held-out.jsonl
+      ebert link evaluate model test_wned-wiki.jsonl --mask standard
     """
     from dataclasses import asdict
 
@@ -161,7 +169,7 @@ def evaluate(
 
     other = load_scores(against) if against else None
     reading = read(data, layout)
-    tool, store, options = _tool(linker, prior_only, tune, threshold, given, vectors, rounds, device)
+    tool, store, options = _tool(linker, prior_only, tune, threshold, given, vectors, rounds, variant, mask, device)
     resolver = Resolver(store, read_ids(ids) if ids else None)
     resolved = resolver.documents(reading.documents)
     link = None
@@ -207,7 +215,7 @@ def generator_of(path: str, vectors: "Vectors") -> "Generator":
 
 def _tool(
     linker: str, prior_only: bool, tune: str | None, threshold: float | None, given: str | None, vectors: str | None,
-    rounds: int | None, device: str | None,
+    rounds: int | None, variant: "Variant | None", mask: "Mask | None", device: str | None,
 ) -> "tuple[Links, Vectors, dict[str, Any]]":  # fmt: skip
     """Open what is to be judged, its store, and what is said of it."""
     from ebert.vectors import Vectors, layout
@@ -238,7 +246,9 @@ def _tool(
         return PriorLinker(generator, options), store, {"threshold": options.threshold, "rule": options.rule}
     from ebert.linking.linker import Linker
 
-    loaded = Linker.from_pretrained(model_folder(linker), vectors=vectors, rounds=rounds, device=device)
+    loaded = Linker.from_pretrained(
+        model_folder(linker), vectors=vectors, rounds=rounds, variant=variant, mask=mask, device=device
+    )
     if given:
         loaded.generator = generator_of(given, loaded.vectors)
     return loaded, loaded.vectors, {"threshold": loaded.threshold if threshold is None else threshold}

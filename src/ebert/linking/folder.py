@@ -14,7 +14,7 @@ from ebert.linking.document import Generator
 from ebert.linking.generator import GeneratorOptions, TableGenerator
 from ebert.linking.linker import Linker
 from ebert.linking.model import LinkingModel
-from ebert.linking.options import LinkerOptions
+from ebert.linking.options import LinkerOptions, Mask, Variant
 from ebert.model import EBert
 from ebert.model import folder as models
 from ebert.model.encoder import Encoder, move
@@ -60,17 +60,24 @@ def load(
     *,
     vectors: Vectors | str | Path | None = None,
     generator: Generator | GeneratorOptions | None = None,
+    variant: Variant | None = None,
+    mask: Mask | None = None,
     device: str | torch.device | None = None,
 ) -> Linker:
-    """Read what `save` wrote, the linker in a run, or a model that is to link without training."""
+    """Read what `save` wrote, the linker in a run, or a model that is to link without training, in one of the ways."""
     if not (folder / INFO).is_file() and (folder / MODEL / INFO).is_file():
         folder = folder / MODEL
     if not (folder / INFO).is_file() and (folder / models.INFO).is_file():
         model = EBert.from_pretrained(folder, vectors=vectors, device=device)
-        return Linker.fresh(model, options=zero_shot(model), generator=generator)
+        options = zero_shot(model, variant or "e-bert-mlm", mask)
+        return Linker.fresh(model, options=options, generator=generator)
     if not folder.is_dir():
         raise EbertError(f"there is no linker at {folder}; make one with 'ebert link train'")
     info = files.read_json(folder / INFO, "a linker")
+    if variant or mask:
+        raise EbertError(
+            f"{folder} is a trained linker, whose variant and mask are given; they are a choice for models"
+        )
     version = info.get("format")
     if not isinstance(version, int) or version > FORMAT:
         raise EbertError(
@@ -96,9 +103,9 @@ def load(
     return linker
 
 
-def zero_shot(model: EBert) -> LinkerOptions:
+def zero_shot(model: EBert, variant: Variant = "e-bert-mlm", mask: Mask | None = None) -> LinkerOptions:
     """Give the way to link without training, as in the paper's Table 6: no refinement, and no prior of "no entity"."""
-    options = LinkerOptions(rounds=1, link_prior=False)
+    options = LinkerOptions(variant=variant, mask=mask, rounds=1, link_prior=False)
     try:
         from ebert.linking.packed import check
 

@@ -20,7 +20,7 @@ from ebert.linking.generator import GeneratorOptions, TableGenerator
 from ebert.linking.inputs import Laid, lay_paper
 from ebert.linking.linked import Linked, LinkedMention, Scored
 from ebert.linking.model import LinkingModel
-from ebert.linking.options import LinkerOptions
+from ebert.linking.options import LinkerOptions, Mask, Variant
 from ebert.linking.packed import lay_packed
 from ebert.linking.refinement import Judge, Judged, State, refine
 from ebert.model import EBert
@@ -104,15 +104,19 @@ class Linker:
         vectors: Vectors | str | Path | None = None,
         generator: Generator | GeneratorOptions | None = None,
         rounds: int | None = None,
+        variant: Variant | None = None,
+        mask: Mask | None = None,
         device: str | torch.device | None = None,
     ) -> "Linker":
         """Load a linker, the best one of a training run, or a model of `ebert align` (zero-shot, one round).
 
-        `vectors` says where the store is now, if not where it was; `generator` finds spans in another way.
+        `vectors` says where the store is now, if not where it was; `generator` finds spans in another way. A model can
+        link in another `variant` or with another `mask`; a linker was trained for its own.
         """
         from ebert.linking.folder import load
 
-        linker = load(Path(path).expanduser(), vectors=vectors, generator=generator, device=device)
+        folder = Path(path).expanduser()
+        linker = load(folder, vectors=vectors, generator=generator, variant=variant, mask=mask, device=device)
         if rounds is not None:
             linker.options = replace(linker.options, rounds=rounds)
         return linker

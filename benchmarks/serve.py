@@ -190,6 +190,8 @@ async def measure(arguments: argparse.Namespace, ports: list[int], process: int)
     for clients in SIZES:
         ratio = best[clients, "with batching"].rate / best[clients, "without batching"].rate
         print(f"ratio batching at {clients} clients: {ratio:.2f}")
+    if lost or mixed:
+        sys.exit("answers were lost or mixed up")
 
 
 def main() -> None:

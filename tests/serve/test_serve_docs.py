@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "serve.md"
-BLOCK = re.compile(r"^```bash\n(.*?)^```", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # A service runs in the background; the one before it is ended first.
 SETUP = """
 set -eu
@@ -36,7 +36,9 @@ def test_the_commands_work_as_they_are_written(tmp_path):
     assert len(blocks) >= 8
     port = free_port()
     script = SETUP
-    for block in blocks:
+    for language, block in blocks:
+        if language == "python":
+            block = f"\"$PYTHON\" - <<'PROGRAM'\n{block}PROGRAM\n"
         if block.startswith("ebert serve") or "\nebert serve" in block:
             block = "end\n" + block.replace("ebert serve starter", f"ebert serve starter --port {port}")
         script += f"echo '### {len(script)}'\n{block.replace('127.0.0.1:8000', f'127.0.0.1:{port}')}\n"
@@ -49,7 +51,7 @@ def test_the_commands_work_as_they_are_written(tmp_path):
     for expected in (
         f"open http://127.0.0.1:{port}/#token=", '"token":"French"', '"rounds":', '"title":"Jean Marais"', '"map":',
         '"words_used":', "taIdentRef <http://en.wikipedia.org/wiki/Berlin>", '{"status":"ok"}', "ebert_requests_total",
-        '"missing":[]',
+        '"missing":[]', "concat {'token': ",
     ):  # fmt: skip
         assert expected in done.stdout, expected
 

@@ -1,6 +1,7 @@
 """Hostile input: whatever comes is answered or cut off, never with a 500, and the service stays healthy."""
 
 import json
+import sys
 
 import pytest
 import schemathesis
@@ -107,9 +108,33 @@ def test_hostile_names_are_looked_up_and_not_found(client, path, name):
     answer.json()
 
 
-def test_a_name_is_never_opened(client, tmp_path):
+class Watch:
+    """Sees what this process opens or looks into, in which the service runs too; a hook cannot be taken away."""
+
+    EVENTS = ("open", "os.listdir", "os.scandir", "urllib.Request", "socket.getaddrinfo", "sqlite3.connect")
+
+    def __init__(self) -> None:
+        self.on, self.seen = False, []
+        sys.addaudithook(self._look)
+
+    def _look(self, event, arguments) -> None:
+        if self.on and event in self.EVENTS:
+            self.seen.append(str(arguments[0]))
+
+
+@pytest.fixture(scope="module")
+def watch():
+    one = Watch()
+    one.on = True
+    yield one
+    one.on = False
+
+
+def test_a_name_is_never_opened(client, tmp_path, watch):
     trap = tmp_path / "trap.npy"
     trap.write_bytes(b"not an array")
+    assert str(trap) in watch.seen  # it does see
+    watch.seen.clear()
     for name in (str(trap), trap.as_uri(), f"../../../../..{trap}"):
         assert client.get("/api/entity", params={"name": name}).status_code == 404
         filled = client.post(
@@ -118,6 +143,7 @@ def test_a_name_is_never_opened(client, tmp_path):
         assert filled.json()["missing"] == [name]
         added = client.post("/api/entities", json={"title": name, "description": name})
         assert added.status_code in (201, 422)
+    assert not [name for name in watch.seen if "trap" in name]
 
 
 def test_a_thousand_broken_requests_leave_the_service_healthy(service):

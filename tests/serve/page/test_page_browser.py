@@ -62,6 +62,12 @@ class TestFill:
         expect(columns.nth(1).locator(".best")).to_have_class("best changed")
         expect(columns.nth(0).locator(".best")).to_have_class("best")
 
+    def test_an_example_of_the_paper_says_that_its_actor_is_unknown(self, page):
+        page.get_by_role("button", name="Daniel Ceccaldi").click()
+        expect(page.locator("#fill-results .note")).to_contain_text("This model does not know the entity")
+        settled(page, "fill")
+        assert best(page, "fill")[0] == "Italian"  # guessed from the name
+
     def test_bars_are_as_long_as_answers_are_probable(self, page):
         settled(page, "fill")
         rows = page.locator("#fill-results .column").nth(1).locator(".bar")
@@ -302,6 +308,20 @@ class TestTeach:
         page.get_by_role("tab", name="Fill").click()  # and it is known everywhere
         write(page, "[[pickled")
         expect(page.locator("#fill-text-typed [role=option]").first).to_contain_text("added by you")
+
+    def test_what_was_unknown_is_explored_once_it_is_taught(self, page):
+        page.watch.expected.append("/api/explore")
+        home = page.url.partition("#")[0]
+        page.goto(f"{home}#explore/entity/Quuxland")
+        expect(page.locator("#view-explore .trouble")).to_contain_text("There is no entity 'Quuxland' here")
+        page.get_by_role("tab", name="Teach").click()
+        page.locator("#teach-title").fill("Quuxland")
+        page.locator("#teach-description").fill("Quuxland is a country in Europe.")
+        page.get_by_role("button", name="Teach and ask").click()
+        settled(page, "teach")
+        page.goto(f"{home}#explore/entity/Quuxland")
+        expect(page.locator("#explore-results h2").first).to_have_text("Quuxland")
+        expect(page.locator("#view-explore .trouble")).to_be_hidden()
 
     def test_teaching_anew_is_asked_about(self, page):
         page.watch.expected.append("/api/entities")

@@ -26,8 +26,9 @@ def group() -> None:
 
     \b
     Example:
-      ebert link candidates enwiki-vectors --corpus enwiki --leave-out test.jsonl --out linking-vectors
-      ebert link wikipedia enwiki --vectors linking-vectors --leave-out test.jsonl --out documents
+      ebert link wikipedia enwiki --vectors enwiki-vectors --leave-out test.jsonl --out documents
+      ebert link candidates enwiki-vectors --corpus enwiki --leave-out test.jsonl --leave-out documents/held-out.jsonl
+        --out linking-vectors
       ebert link train documents --model enwiki-ebert --vectors linking-vectors --out linker
       ebert link evaluate linker test.jsonl
       ebert link run linker --text "Adams and Platt are both injured."

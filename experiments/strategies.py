@@ -10,7 +10,7 @@ the seconds are those of the last start.
 
 import argparse
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,10 @@ from ebert.linking.run import train
 
 CHUNK = 256
 FIGURES = "figures.json"
+FEWER, SHARE = "packed, three in ten over-generated spans", 0.3
 ROWS = {
     "packed": LinkerOptions(strategy="packed", chunk=CHUNK),
+    FEWER: LinkerOptions(strategy="packed", chunk=CHUNK),
     "packed, copies": LinkerOptions(strategy="packed", block="copy", chunk=CHUNK),
     "paper": LinkerOptions(strategy="paper", chunk=CHUNK),
 }
@@ -65,7 +67,7 @@ def main() -> None:
     )
     rows: dict[str, Any] = {}
     for name in options.rows:
-        out = options.work / "strategies" / name.replace(", ", "-")
+        out = options.work / "strategies" / name.replace(", ", "-").replace(" ", "-")
         if (out / FIGURES).exists():
             rows[name] = files.read_json(out / FIGURES, "a row")
             continue
@@ -77,7 +79,8 @@ def main() -> None:
         fresh = Linker.fresh(model, options=ROWS["packed"])
         chosen = first_spans(fresh, documents(options.work, TRAIN, resolver), options.spans)
         start = time.monotonic()
-        train(chosen, dev, model, out, linker_options=ROWS[name], options=training, say=print)
+        own = replace(training, nulls=SHARE) if name == FEWER else training
+        train(chosen, dev, model, out, linker_options=ROWS[name], options=own, say=print)
         seconds = time.monotonic() - start
         linker = Linker.from_pretrained(out)
         start = time.monotonic()

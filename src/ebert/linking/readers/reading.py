@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ebert.errors import EbertError
-from ebert.linking.readers import aida, jsonl, nif
+from ebert.linking.readers import aida, jsonl, kilt, nif
 from ebert.linking.readers.labelled import Reading
 
 _JSON: dict[str, Callable[[Iterable[jsonl.Row], Reading], None]] = {
     "jsonl": jsonl.read_own,
     "zelda": jsonl.read_zelda,
-    "kilt": jsonl.read_kilt,
+    "kilt": kilt.read_kilt,
     "elevant": jsonl.read_elevant,
 }
 _TEXT: dict[str, Callable[[Iterable[str], str, Reading], None]] = {

@@ -202,8 +202,10 @@ def test_kilt_label_without_words_is_counted(tmp_path):
     assert dict(reading.dropped) == {"label outside the text or without words": 1}
 
 
-@given(st.lists(st.tuples(st.sampled_from(["Adams", "😀", "(", ")", "שלום", ",", "'s", "-"]), st.sampled_from(["", " ", "\n"])),
-                min_size=2, max_size=8))  # fmt: skip
+PARTS = st.tuples(st.sampled_from(["Adams", "😀", "(", ")", "שלום", ",", "'s", "-"]), st.sampled_from(["", " ", "\n"]))
+
+
+@given(st.lists(PARTS, min_size=2, max_size=8))
 def test_kilt_lines_are_one_document(parts):
     """Whatever blanks the marks bring, the lines of a text are one document, and each mention is where it was."""
     text = "".join(token + blank for token, blank in parts).strip()

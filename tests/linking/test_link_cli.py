@@ -11,6 +11,10 @@ from ebert import EBert, Vectors
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "/", "*", ".", "'", "s", "Adams", "Platt", *link_world.WORDS]
 
 
+def lines(*rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
 class Done:
     def __init__(self, code, out, err):
         self.code, self.out, self.err = code, out, err
@@ -102,6 +106,39 @@ def test_candidates_from_a_corpus_without_test_articles(ebert, store, tmp_path):
     done = ebert("link", "wikipedia", tmp_path / "corpus", "--vectors", out, "--out", docs, "--held-out", 0, "--json")
     assert done.code == 0
     assert (docs / "train.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (lines({"text": "Adams", "mentions": []}), "none of its 1 documents has a title"),
+        (lines({"input": "[START_ENT] Adams [END_ENT]", "output": []}), "(read as layout 'kilt')"),
+        ("-DOCSTART- (1 Two)\nAdams\tB\tAdams\tJohn_Adams\n", "one title a line"),
+        ("", "has no titles"),
+    ],
+)
+def test_what_cannot_be_left_out_is_named(ebert, store, tmp_path, content, message):
+    corpora.write_corpus(tmp_path / "corpus", [("Two", [["Adams"]])])
+    path = tmp_path / "test"
+    path.write_text(content, "utf-8")
+    for command in (["candidates", store, "--corpus", tmp_path / "corpus"],
+                    ["wikipedia", tmp_path / "corpus", "--vectors", store]):  # fmt: skip
+        done = ebert("link", *command, "--leave-out", path, "--out", tmp_path / "new")
+        assert done.code == 2
+        assert str(path) in done.err
+        assert message in done.err
+        assert not (tmp_path / "new").exists()
+
+
+def test_documents_without_a_title_are_counted(ebert, store, tmp_path):
+    links = [([name], name) for name in ("England", "London", "Cairo", "NATO", "Physics")]
+    corpora.write_corpus(tmp_path / "corpus", [("One", [links]), ("Two", [links])])
+    path = tmp_path / "test.jsonl"
+    path.write_text(lines({"text": "a", "title": "Two"}, {"text": "b"}), "utf-8")
+    done = ebert("link", "candidates", store, "--corpus", tmp_path / "corpus", "--leave-out", path,
+                 "--out", tmp_path / "new", "--json")  # fmt: skip
+    assert done.json["left out"] == ["Two"]
+    assert "1 of 2 documents" in done.err
 
 
 def test_candidates_from_a_table(ebert, store, tmp_path):

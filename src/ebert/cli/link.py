@@ -9,7 +9,7 @@ import click
 
 from ebert.cli import link_data
 from ebert.cli.common import json_option, model_folder, print_facts, print_json
-from ebert.cli.link_data import LAYOUT_HELP, generator_of, read_documents
+from ebert.cli.link_data import LAYOUT_HELP, generator_of, read_documents, say
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
@@ -104,12 +104,12 @@ def train(
     options = _options(rest, learning_rate=learning_rate, batch=batch)
     metrics = run(
         prepared.pop("documents"), prepared.pop("dev"), loaded, out, options=options, device=device,
-        command=" ".join(sys.argv[1:]), say=_say, **prepared,
+        command=" ".join(sys.argv[1:]), say=say, **prepared,
     )  # fmt: skip
     try:
         draw_convergence({rest["variant"]: metrics["epochs"]}, out / "convergence.svg", score="strong-match micro F1")
     except EbertError as error:  # no matplotlib: the linker is there all the same
-        _say(f"no plot of the convergence: {error}")
+        say(f"no plot of the convergence: {error}")
     _show(metrics, as_json)
 
 
@@ -141,7 +141,7 @@ def search(
     prepared = _prepare(_load(model, vectors, device), **rest)
     result = run(
         prepared.pop("documents"), prepared.pop("dev"), lambda: _load(model, vectors, device), out, rates=rates,
-        batches=sizes, options=_options(rest), device=device, command=" ".join(sys.argv[1:]), say=_say, **prepared,
+        batches=sizes, options=_options(rest), device=device, command=" ".join(sys.argv[1:]), say=say, **prepared,
     )  # fmt: skip
     draw_expected_maximum({rest["variant"]: result}, out / CURVE, score="micro F1")
     _show(result, as_json)
@@ -234,12 +234,12 @@ def _prepare(
         if dev is None and (path / HELD_OUT).stat().st_size:
             dev = str(path / HELD_OUT)
         path = path / TRAIN
-    documents = read_documents(str(path), layout, loaded.vectors, say=True)
+    documents = read_documents(str(path), layout, loaded.vectors, told=True)
     if dev:
-        held = read_documents(dev, layout if not Path(data).is_dir() else None, loaded.vectors, say=True)
+        held = read_documents(dev, layout if not Path(data).is_dir() else None, loaded.vectors, told=True)
     else:
         held, documents = documents[::TENTH], [d for n, d in enumerate(documents) if n % TENTH]
-        _say(f"{len(held):,} of the documents are held out to choose the best epoch on (--dev gives others)")
+        say(f"{len(held):,} of the documents are held out to choose the best epoch on (--dev gives others)")
     sources = {path.name: files.sha256(path), **({Path(dev).name: files.sha256(Path(dev))} if dev else {})}
     spans = GeneratorOptions(candidates, min_link_probability, ignore_case=ignore_case)
     options: dict[str, Any] = {
@@ -256,10 +256,6 @@ def _options(rest: dict[str, Any], **more: Any) -> Any:
     from ebert.linking.options import TrainingOptions
 
     return TrainingOptions(**{name: rest[name] for name in ("epochs", "nulls", "seed", "evaluations", "tune")}, **more)
-
-
-def _say(line: str) -> None:
-    click.echo(line, err=True)
 
 
 def _show(result: dict[str, Any], as_json: bool) -> None:

@@ -62,11 +62,12 @@ def candidates(
         if report.examples:
             made["not in the store"] = ", ".join(report.examples)
     else:
+        from ebert.linking.leaving_out import titles_of
         from ebert.linking.recounting import choose_pages, recount
         from ebert.wikipedia.corpus import Corpus
 
         opened = Corpus.open(str(corpus))
-        choice = choose_pages(opened, _titles(leave_out))
+        choice = choose_pages(opened, titles_of(leave_out, say))
         made = {
             "from": [dump["name"] for dump in opened.info.dumps], "pages with links": int(choice.linked.sum()),
             "left out": sorted(choice.left_out),
@@ -102,6 +103,7 @@ def wikipedia(
     Example:
       ebert link wikipedia enwiki --dump enwiki.xml.bz2 --vectors linking-vectors --out documents
     """
+    from ebert.linking.leaving_out import titles_of
     from ebert.linking.preparing import Amounts, prepare
     from ebert.linking.wikipedia import WikipediaOptions
     from ebert.progress import progress
@@ -112,12 +114,12 @@ def wikipedia(
     with progress("dumps", total=total or None, unit="B") as advance:
         made = prepare(
             Corpus.open(corpus), Vectors.open(vectors), out, options=WikipediaOptions(words=words, usual=usual),
-            amounts=Amounts(documents, held_out, seed), dumps=dump, leave_out=_titles(leave_out),
+            amounts=Amounts(documents, held_out, seed), dumps=dump, leave_out=titles_of(leave_out, say),
             overwrite=overwrite, advance=advance,
         )  # fmt: skip
     found = made["files"]["train.jsonl"]["documents"]
     if found < documents:
-        click.echo(f"only {found:,} articles of the corpus have enough linked prose", err=True)
+        say(f"only {found:,} articles of the corpus have enough linked prose")
     _show({"out": out, **made["files"], "left out": made["left_out"]}, as_json)
 
 
@@ -183,18 +185,23 @@ def evaluate(
         _show_figures(value)
 
 
-def read_documents(path: str, layout: str | None, vectors: "Vectors", *, say: bool = False) -> "list[Document]":
+def say(line: str) -> None:
+    """Tell people something that is no result."""
+    click.echo(line, err=True)
+
+
+def read_documents(path: str, layout: str | None, vectors: "Vectors", *, told: bool = False) -> "list[Document]":
     """Read labelled data and find the titles of its gold in a store."""
     from ebert.linking.readers import read
     from ebert.linking.resolve import Resolver
 
     reading = read(path, layout)
     resolved = Resolver(vectors).documents(reading.documents)
-    if say:
+    if told:
         line = f"{path}: {len(resolved.documents):,} documents, {resolved.gold:,} gold mentions"
-        click.echo(f"{line}, {resolved.missing:,} of entities that the store does not have", err=True)
+        say(f"{line}, {resolved.missing:,} of entities that the store does not have")
         for reason, count in reading.dropped.items():
-            click.echo(f"  left out: {count:,} {reason}", err=True)
+            say(f"  left out: {count:,} {reason}")
     return resolved.documents
 
 
@@ -242,25 +249,6 @@ def _tool(
     if given:
         loaded.generator = generator_of(given, loaded.vectors)
     return loaded, loaded.vectors, {"threshold": loaded.threshold if threshold is None else threshold}
-
-
-def _titles(sources: tuple[str, ...]) -> list[str]:
-    """Give the titles of the articles that files of test data hold, or lists of titles."""
-    from ebert.linking.readers import read, recognise
-    from ebert.linking.readers.reading import contents
-
-    titles: list[str] = []
-    for source in sources:
-        text = contents(Path(source))
-        try:
-            recognise(text, source)
-        except EbertError:
-            if text.lstrip().startswith("{"):
-                raise
-            titles += [line.strip() for line in text.split("\n") if line.strip()]
-            continue
-        titles += [document.title for document in read(source).documents if document.title]
-    return titles
 
 
 def _show(facts: dict[str, Any], as_json: bool) -> None:

@@ -163,7 +163,10 @@ def test_a_share_that_is_none_is_named(store, tmp_path, share):
         list(knowbert.surfaces(path, store, knowbert.TableReport()))
 
 
-@pytest.mark.parametrize("text", ["Adams\tmany\t1,0.5,A\n", "Adams\n", "Adams\t1\t1,x,A\n", "Adams\t1\t1\n", "A\t²\t1,1,B\n", ""])
+@pytest.mark.parametrize(
+    "text",
+    ["Adams\tmany\t1,0.5,A\n", "Adams\n", "Adams\t1\t1,x,A\n", "Adams\t1\t1\n", "Adams\t²\t1,1,A\n", ""],
+)
 def test_broken_tables(store, tmp_path, text):
     path = tmp_path / "table.txt"
     path.write_text(text, "utf-8")

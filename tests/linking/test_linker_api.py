@@ -160,6 +160,23 @@ def test_own_entities_are_linked_at_once(tmp_path):
         linker.add("Zorblax Inc.", vector)
 
 
+@pytest.mark.parametrize("link_prior", [True, False])
+def test_own_entities_with_an_ordinary_name_are_linked_at_once(tmp_path, link_prior):
+    """The word stands 300 times in the corpus, never as a link; the linker links whatever it is asked about."""
+    random = np.random.default_rng(0)
+    vectors = ebert.Vectors.from_arrays(
+        words=["and", "Slack"], word_vectors=random.normal(size=(2, tiny.WIDTH)), word_counts=[1000, 300],
+        entities=["England"], entity_vectors=random.normal(size=(1, tiny.WIDTH)), path=tmp_path / "store",
+    )  # fmt: skip
+    linker = tiny.linker(tmp_path / "store", generator=None, link_prior=link_prior)
+    linker.null_shift = -4.0
+    assert linker("Slack and Platt") == ()
+    linker.add("Slack Ltd", vectors.entity("England"), surfaces=["Slack"])
+    (mention,) = linker("Slack and Platt")
+    assert (mention.start, mention.end, mention.entity) == (0, 5, "Slack Ltd")
+    assert mention.candidates[0].prior == 1.0
+
+
 @pytest.mark.parametrize("text", ["", " \n\t ", "no names here", "😀"])
 def test_nothing_to_link(text):
     linker = tiny.linker()

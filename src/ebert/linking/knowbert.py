@@ -1,7 +1,7 @@
 """KnowBert's candidate table into a store: lines of ``mention TAB frequency TAB id,probability,Title TAB ...``.
 
 The probabilities of a line were put together from several sources and need not add up to one; they become counts by the
-frequency. Counts are whole numbers, so those of a rare mention are multiplied, and its occurrences with them: its priors
+frequency. Counts are whole numbers, so those of a rare mention are multiplied, and its occurrences with them: priors
 stay right to three digits. The table does not know how often a mention's words stand unlinked. Where the store knows,
 its number is kept; elsewhere every occurrence counts as a link, as in KnowBert, whose generator has no threshold.
 """

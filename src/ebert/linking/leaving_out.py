@@ -40,7 +40,7 @@ def _titles(source: Path, say: Callable[[str], object]) -> list[str]:
     count = len(reading.documents)
     if not titles:
         raise EbertError(
-            f"{source} does not say which Wikipedia articles it is made of: none of its {count:,} documents has a title "
+            f"{source} does not say which articles it is made of: none of its {count:,} documents has a title "
             f"(read as layout {reading.layout!r}), so nothing would be left out. Give a file with one title a line "
             "instead; if its documents are no articles of Wikipedia, nothing need be left out"
         )

@@ -1,7 +1,9 @@
 """Readers: small samples of every layout, written for these tests; offsets; files that are not what they should be."""
 
+import bz2
 import gzip
 import json
+import lzma
 import re
 from itertools import pairwise
 
@@ -255,6 +257,23 @@ def test_own(tmp_path):
     assert found(reading) == [[("Adams", "T")], []]
     assert reading.documents[0].ignore == ((0, 1),)
     assert reading.documents[1].id == "1"  # by number, where none is given
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
+def test_damaged_files_are_named(tmp_path, suffix, pack):
+    path = tmp_path / f"data.jsonl{suffix}"
+    packed = pack(lines(*({"text": f"Adams {number}"} for number in range(300))).encode())
+    middle = len(packed) // 2
+    for damaged in (
+        packed[:middle],
+        packed[:middle] + bytes(20) + packed[middle + 20 :],
+        packed[:12] + b"\xff" * 20 + packed[32:],
+        packed[:-1] + bytes([packed[-1] ^ 255]),
+        b"no archive",
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(EbertError, match=rf"data\.jsonl\{suffix} cannot be unpacked .*; get it again"):
+            read(path)
 
 
 @pytest.mark.parametrize(

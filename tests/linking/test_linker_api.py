@@ -13,7 +13,7 @@ import torch
 
 import ebert
 from ebert import EbertError, Linker, Passage
-from ebert.linking.chunks import BETWEEN
+from ebert.linking.chunks import BETWEEN, OVERLAPPING
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.generator import GeneratorOptions, TableGenerator
 from ebert.linking.linked import Linked, LinkedMention, Scored
@@ -88,6 +88,18 @@ def test_given_mentions_are_all_linked():
     assert [(m.start, m.end) for m in linked.mentions] == [(m.start, m.end) for m in tiny.gold().gold]
     (other,) = linker.disambiguate([Document("1", TEXT)], [[span for span in tiny.spans(tiny.gold()) if span.start]])
     assert "Adams" not in {mention.text for mention in other.mentions}
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_given_mentions_that_share_a_wordpiece_are_counted(rounds):
+    """A word that the tokenizer does not know is one piece: of two mentions in it one is linked, the other counted."""
+    text = "Adams met Αθήνα"
+    choices = (Choice("England", 0.5), Choice("Cup", 0.5))
+    spans = [Span(0, 5, choices), Span(10, 12, choices), Span(12, 15, choices)]
+    linker = tiny.linker()
+    (linked,) = linker.disambiguate([Document("1", text)], [spans], rounds=rounds)
+    assert [mention.start for mention in linked.mentions] in ([0, 10], [0, 12])
+    assert linker.dropped == {OVERLAPPING: 1}
 
 
 @pytest.mark.parametrize("strategy", ["paper", "packed"])

@@ -206,9 +206,67 @@ def test_run_reads_files_folders_lines_and_standard_input(ebert, model, tmp_path
     assert ids(folder / "a.txt", "--lines") == ["a.txt:1", "a.txt:2"]
     assert ids(stdin="Adams and Platt") == ["stdin"]
     assert ids(stdin='{"text": "Adams"}\n{"text": "Platt"}\n') == ["1", "2"]
+    assert ids(folder / "a.txt", "-", folder / "b.jsonl", stdin="Platt") == ["a.txt", "stdin", "x"]
+    assert ids("-", "--text", "Adams", stdin="Platt") == ["1", "stdin"]
+    assert ids("-", folder / "a.txt", "-", folder / "a.txt", stdin="Platt") == ["stdin", "a.txt", "a.txt"]
     out = tmp_path / "out.html"
     assert ebert("link", "run", model, folder, "--format", "html", "--out", out).code == 0
     assert out.read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_a_layout_is_read_from_standard_input_too(ebert, model):
+    zelda = lines({"id": "z", "text": "Adams met Platt", "index": [[0, 5]], "wikipedia_titles": ["John Adams"]})
+    aida = "-DOCSTART- (1 Zoo)\nAdams\nmet\nPlatt\n"
+    for layout, text, name in (("zelda", zelda, "z"), ("aida", aida, "1 Zoo")):
+        done = ebert("link", "run", model, "--json", "--layout", layout, stdin=text)
+        assert done.code == 0, done.err
+        row = json.loads(done.out)
+        assert (row["id"], row["text"]) == (name, "Adams met Platt")
+    done = ebert("link", "run", model, "--layout", "nif", stdin=aida)
+    assert done.code == 2
+    assert "stdin" in done.err
+
+
+def test_what_was_left_out_is_told(ebert, model, data, tmp_path):
+    """A candidate of the file that the store does not have, and a span that is longer than a chunk."""
+    text = "Adams " + "x" * 30 + " " + "and " * 70
+    path, given = tmp_path / "long.jsonl", tmp_path / "given.jsonl"
+    path.write_text(lines({"id": "1", "text": text, "mentions": []}), "utf-8")
+    row = {"id": "1", "spans": [{"start": 0, "end": len(text), "candidates": ["Injury", "No such thing"]}]}
+    given.write_text(lines(row), "utf-8")
+    named = "1 candidates that the store does not have"
+    spans = "spans that a split cuts or that are longer than a chunk"
+    done = ebert("link", "evaluate", model, path, "--given", given)
+    assert done.code == 0, done.err
+    assert named in done.err
+    assert f"left out: 1 {spans}" in done.out
+    done = ebert("link", "evaluate", model, path, "--given", given, "--json")
+    assert done.json["left_out"] == {spans: 1}
+    assert ebert("link", "evaluate", model, path, "--given", given, "--prior-only", "--json").json["left_out"] == {}
+    done = ebert("link", "run", model, path, "--given", given)
+    assert named in done.err
+    assert f"1 {spans}" in done.err
+    done = ebert("link", "train", data, "--model", model, "--given", given, "--out", tmp_path / "linker")
+    assert named in done.err
+
+
+@pytest.fixture
+def no_matplotlib(monkeypatch):
+    """As if it were not installed."""
+    import sys
+
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+
+def test_a_search_without_matplotlib_ends_well(ebert, model, data, tmp_path, no_matplotlib):
+    done = ebert("link", "search", data, "--dev", data, "--model", model, "--epochs", 1, "--chunk", 64, "--batches", 8,
+                 "--learning-rates", "1e-4", "--out", tmp_path / "search", "--json")  # fmt: skip
+    assert done.code == 0, done.err
+    assert done.json["best"] == "0.0001-8"
+    assert "matplotlib" in done.err
+    assert not (tmp_path / "search" / "curve.svg").exists()
 
 
 def test_given_candidates(ebert, model, data, tmp_path):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 STRATEGIES = ("paper", "packed")
 VARIANTS = ("e-bert-mlm", "wikipedia2vec-bert-mlm", "wikipedia2vec-bert-random")
+STDIN = "-"
 TENTH = 10  # every so many documents are held out, if no dev set is given
 
 
@@ -143,7 +144,10 @@ def search(
         prepared.pop("documents"), prepared.pop("dev"), lambda: _load(model, vectors, device), out, rates=rates,
         batches=sizes, options=_options(rest), device=device, command=" ".join(sys.argv[1:]), say=say, **prepared,
     )  # fmt: skip
-    draw_expected_maximum({rest["variant"]: result}, out / CURVE, score="micro F1")
+    try:
+        draw_expected_maximum({rest["variant"]: result}, out / CURVE, score="micro F1")
+    except EbertError as error:  # no matplotlib: the best linker is there all the same
+        say(f"no plot of the search: {error}")
     _show(result, as_json)
 
 
@@ -167,7 +171,7 @@ def run(
     given: str | None, threshold: float | None, rounds: int | None, form: str, out: Path | None, device: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Link texts: files, folders, JSONL with a 'text' a line, or standard input if none are given.
+    """Link texts: files, folders, JSONL with a 'text' a line, or standard input if none are given (or for '-').
 
     \b
     Example:
@@ -200,14 +204,19 @@ def _documents(paths: tuple[str, ...], texts: tuple[str, ...], lines: bool, layo
 
     for number, text in enumerate(texts, 1):
         yield Document(str(number), text)
-    if "-" not in paths and (paths or texts):
-        yield from from_paths(paths, lines=lines, layout=layout)
-        return
+    places = paths or (() if texts else (STDIN,))
+    for number, path in enumerate(places):
+        if path != STDIN:
+            yield from from_paths([path], lines=lines, layout=layout)
+        elif STDIN not in places[:number]:  # it can be read once only
+            yield from from_text(_standard_input(), "stdin", lines=lines, layout=layout)
+
+
+def _standard_input() -> str:
     try:
-        given = sys.stdin.read()
+        return sys.stdin.read()
     except UnicodeDecodeError as error:
         raise EbertError(f"standard input is not UTF-8 ({error})") from None
-    yield from from_text(given, "stdin", lines=lines)
 
 
 def _load(model: str, vectors: str | None, device: str | None) -> "EBert":

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebert.cli.common import json_option, model_folder, overwrite_option, print_facts, print_json, print_table
-from ebert.errors import EbertError
 
 if TYPE_CHECKING:
     from ebert.linking.document import Document, Generator
@@ -174,6 +173,7 @@ def evaluate(
     value = {
         **found.value(), "unresolved": resolved.missing, "dropped": dict(reading.dropped), "layout": reading.layout,
         "given_mentions": given_mentions, "prior_only": prior_only, **options,
+        "left_out": {what: count for what, count in getattr(tool, "dropped", {}).items() if count},
     }  # fmt: skip
     if other is not None:
         value["difference"] = asdict(difference(found, other))
@@ -206,10 +206,13 @@ def read_documents(path: str, layout: str | None, vectors: "Vectors", *, told: b
 
 
 def generator_of(path: str, vectors: "Vectors") -> "Generator":
-    """Read candidates from a file."""
+    """Read candidates from a file; say how many of them cannot be used."""
     from ebert.linking.given import GivenGenerator
 
-    return GivenGenerator.read(path, vectors)
+    generator = GivenGenerator.read(path, vectors)
+    for what, count in generator.dropped.items():
+        say(f"{path}: {count:,} {what}")
+    return generator
 
 
 def _tool(
@@ -275,5 +278,5 @@ def _show_figures(value: dict[str, Any]) -> None:
     if change := value.get("difference"):
         facts["difference in micro F1"] = f"{change['value']:+.2f} [{change['low']:+.2f}, {change['high']:+.2f}]"
     print_facts(facts)
-    for reason, count in value["dropped"].items():
+    for reason, count in (*value["dropped"].items(), *value["left_out"].items()):
         click.echo(f"left out: {count:,} {reason}")

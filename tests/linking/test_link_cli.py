@@ -6,7 +6,9 @@ import corpora
 import link_world
 import pytest
 
-from ebert import EBert, Vectors
+from ebert import EBert, Linker, Vectors
+from ebert.files import sha256
+from ebert.vectors.retabling import retable
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "/", "*", ".", "'", "s", "Adams", "Platt", *link_world.WORDS]
 
@@ -145,6 +147,8 @@ def test_candidates_from_a_table(ebert, store, tmp_path):
     (tmp_path / "table").write_text("Adams\t10\t1,1.0,John_Adams\n", "utf-8")
     done = ebert("link", "candidates", store, "--table", tmp_path / "table", "--out", tmp_path / "new", "--json")
     assert done.json["surfaces"] == 1
+    made = Vectors.open(tmp_path / "new").info.made["mentions"]
+    assert made == {"from": "table", "sha256": sha256(tmp_path / "table")}  # tells it from another of this name
     assert ebert("link", "candidates", store, "--out", tmp_path / "other").code == 2
 
 
@@ -189,6 +193,60 @@ def test_train_evaluate_and_run(ebert, model, data, tmp_path, strategy):
         for mention in row["mentions"]:
             assert row["text"][mention["start"] : mention["end"]] == mention["text"]
             assert {"entity", "probability", "candidates"} <= set(mention)
+
+
+def test_a_run_is_gone_on_with_on_the_same_things_only(ebert, model, data, tmp_path):
+    """Other training data of the same name as the dev data, other candidates, another mention table."""
+    folder = tmp_path / "dev"
+    folder.mkdir()
+    dev, given = folder / data.name, tmp_path / "given.jsonl"
+    dev.write_text(data.read_text("utf-8"), "utf-8")
+    rows = [{"surface": "Adams", "candidates": ["Tony Adams (footballer)", "John Adams"]},
+            {"surface": "England", "candidates": ["England"]}]  # fmt: skip
+    given.write_text(lines(*rows), "utf-8")
+    other = tmp_path / "other"  # stores of the same name and the same vectors
+    surfaces = [("Adams", 10, [(0, 9), (1, 1)]), ("England", 10, [(5, 10)])]
+    for name in ("one", "two"):
+        retable(Vectors.open(model.parent / "store"), other / name / "store", surfaces, made={"from": name}).close()
+
+    def train(out, *more):
+        return ebert("link", "train", data, "--dev", dev, "--model", model, "--epochs", 1, "--chunk", 64, "--out",
+                     tmp_path / out, "--json", *more)  # fmt: skip
+
+    for out, more in (("a", ["--given", given]), ("b", ["--vectors", other / "one" / "store"])):
+        assert train(out, *more).code == 0
+        again = train(out, *more)
+        assert again.code == 0
+        assert "complete already" in again.err
+    info = json.loads((tmp_path / "a" / "run.json").read_text("utf-8"))
+    assert info["data"]["train"] == info["data"]["dev"] == {"file": data.name, "sha256": sha256(data)}
+    assert info["generator"] == {"file": given.name, "sha256": sha256(given), "candidates": 30}
+    done = train("b", "--vectors", other / "two" / "store")
+    assert (done.code, "a run with other mentions" in done.err) == (2, True)
+    given.write_text(lines(*rows[:1]), "utf-8")
+    done = train("a", "--given", given)
+    assert (done.code, "a run with other generator" in done.err) == (2, True)
+    given.write_text(lines(*rows), "utf-8")
+    data.write_text(data.read_text("utf-8").replace("Nobody", "Platt (Florida)"), "utf-8")
+    done = train("a", "--given", given)
+    assert (done.code, "a run with other data" in done.err) == (2, True)
+
+
+def test_a_run_of_the_version_before(ebert, model, data, tmp_path):
+    """It is a linker as it always was. What it cannot tell nobody goes on with."""
+    out = tmp_path / "linker"
+    command = ["link", "train", data, "--dev", data, "--model", model, "--epochs", 1, "--chunk", 64, "--out", out]
+    assert ebert(*command).code == 0
+    path = out / "run.json"
+    info = json.loads(path.read_text("utf-8"))
+    del info["mentions"]
+    before = {data.name: sha256(data), "documents": 2, "dev documents": 2}
+    path.write_text(json.dumps({**info, "format": 1, "data": before}), "utf-8")
+    assert ebert("link", "evaluate", out, data, "--json").json["gold"] == 3
+    assert Linker.from_pretrained(out).options.chunk == 64
+    done = ebert(*command)
+    assert done.code == 2
+    assert "another version of ebert" in done.err
 
 
 def test_run_reads_files_folders_lines_and_standard_input(ebert, model, tmp_path):

@@ -249,7 +249,8 @@ def _prepare(
     else:
         held, documents = documents[::TENTH], [d for n, d in enumerate(documents) if n % TENTH]
         say(f"{len(held):,} of the documents are held out to choose the best epoch on (--dev gives others)")
-    sources = {path.name: files.sha256(path), **({Path(dev).name: files.sha256(Path(dev))} if dev else {})}
+    parts = {"train": path, "dev": Path(dev) if dev else None}
+    sources = {name: {"file": one.name, "sha256": files.sha256(one)} if one else None for name, one in parts.items()}
     spans = GeneratorOptions(candidates, min_link_probability, ignore_case=ignore_case)
     options: dict[str, Any] = {
         "strategy": strategy, "variant": variant, "mask": mask, "chunk": chunk, "block": block,

@@ -38,6 +38,7 @@ def candidates(
       ebert link candidates enwiki-vectors --corpus enwiki --leave-out test_wned-wiki.jsonl --out linking-vectors
       ebert link candidates enwiki-vectors --table prob_yago_crosswikis_wikipedia_p_e_m.txt --out linking-vectors
     """
+    from ebert import files
     from ebert.linking import knowbert
     from ebert.progress import progress
     from ebert.vectors import Vectors
@@ -52,7 +53,9 @@ def candidates(
     if table:
         report = knowbert.TableReport()
         made = {"from": Path(table).name}
-        size = Path(table).stat().st_size if Path(table).is_file() else None
+        size = None
+        if Path(table).is_file():
+            made["sha256"], size = files.sha256(Path(table)), Path(table).stat().st_size
         with progress("table", total=size, unit="B") as advance:
             new = retable(
                 store, out, knowbert.surfaces(table, store, report, advance=advance), made=made, overwrite=overwrite

@@ -225,6 +225,13 @@ def test_offsets_stay_right(text):
     for strategy in ("paper", "packed"):
         linker = tiny.linker(generator=everywhere, strategy=strategy)
         spans = everywhere(Document("1", text))
+        (chunk,) = linker.chunks([Document("1", text)])
+        pieces = linker.tokenizer.convert_ids_to_tokens(chunk.ids)
+        cut = [(text[p.span.start : p.span.end], pieces[p.first : p.stop]) for p in chunk.spans]
+        assert cut == [(word, linker.tokenizer.tokenize(word)) for word in text.split()]
+        assert ("Adams", ["Adams"]) in cut
+        assert ["P", "##latt"] in [own for _, own in cut]
+        assert [piece for _, own in cut for piece in own] == pieces  # every piece is of one span
         (linked,) = linker.disambiguate([Document("1", text)], [spans])
         assert {(m.start, m.end) for m in linked.mentions} == {(s.start, s.end) for s in spans}
         assert all(text[m.start : m.end] == m.text for m in linked.mentions)

@@ -131,6 +131,38 @@ def test_entities_added_later_are_found_at_once(tmp_path):
     assert [text[s.start : s.end] for s in generator(Document("1", text))] == ["Zorblax", "Adams"]
 
 
+def test_own_entities_with_an_ordinary_name_are_found(tmp_path):
+    """A word that stands often in the corpus and is hardly ever a link: whoever adds it as a name wants it found."""
+    table = {"opening": (1000, {"Qualifier": 1}), "Slack": (300, {"Qualifier": 1}), "Adams": (100, {"John Adams": 10})}
+    store = link_world.write_store(tmp_path / "store", table=table)
+    generator = TableGenerator(store)
+    text = "Slack and Miss opening met Adams."
+    assert [(text[s.start : s.end], s.link_probability) for s in generator(Document("1", text))] == [("Adams", 0.1)]
+    store.add("Slack Ltd", [1, 2, 3, 4], aliases=["Slack"])
+    store.add("Miss (band)", [4, 3, 2, 1], aliases=["miss"])  # an ordinary word that nobody linked
+    found = {text[s.start : s.end]: s for s in generator(Document("1", text))}
+    assert list(found) == ["Slack", "Miss", "Adams"]  # the threshold holds for all others, as for "opening"
+    assert found["Slack"].link_probability is None  # nothing is known of how often it will be a link
+    assert {c.title for c in found["Slack"].choices} == {"Slack Ltd", "Qualifier"}
+    for options in (GeneratorOptions(candidates=1), GeneratorOptions(min_prior=0.9)):
+        slack = TableGenerator(store, options)(Document("1", text))[0]
+        assert "Slack Ltd" in {c.title for c in slack.choices}  # though the other was linked as often
+    assert found["Miss"].link_probability is None
+    assert found["Adams"].link_probability == 0.1
+    assert generator.at(text, 0, 5).link_probability is None
+
+
+def test_another_vector_changes_no_link_probability(tmp_path):
+    """An entity that takes the place of one of the store keeps what was counted for it."""
+    store = link_world.write_store(tmp_path / "store")
+    text = "Adams at the opening of the Qualifier."
+    before = TableGenerator(store)(Document("1", text))
+    store.add("Qualifier", [1, 2, 3, 4], replace=True)
+    store.add("Tony Adams (footballer)", [1, 2, 3, 4], replace=True)
+    after = TableGenerator(store)(Document("1", text))
+    assert [s for s in after if text[s.start : s.end] != "Qualifier"] == before  # whose title had been in no text
+
+
 def test_an_uncased_store(tmp_path):
     table = {"adams": (10, {"John Adams": 5})}
     store = link_world.write_store(tmp_path / "store", table=table, lowercase=True)

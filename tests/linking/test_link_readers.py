@@ -1,7 +1,11 @@
 """Readers: small samples of every layout, written for these tests; offsets; files that are not what they should be."""
 
+import bz2
 import gzip
 import json
+import lzma
+import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -10,6 +14,7 @@ from hypothesis import strategies as st
 from ebert.errors import EbertError
 from ebert.linking.readers import Reading, read, recognise
 from ebert.linking.readers.aida import read_knowbert, read_yago
+from ebert.linking.readers.kilt import read_kilt
 from ebert.linking.readers.labelled import Label
 from ebert.linking.readers.turtle import triples
 
@@ -145,6 +150,79 @@ def test_kilt(tmp_path):
         read(write(tmp_path, lines({"input": "none", "output": []})))
 
 
+def kilt(tmp_path, *inputs):
+    rows = [{"id": f"a:{n}", "input": text, "output": [{"answer": f"T{n}"}]} for n, text in enumerate(inputs)]
+    return read(write(tmp_path, lines(*rows)), "kilt")
+
+
+def test_kilt_text_is_the_same_whichever_mention_is_marked(tmp_path):
+    """A blank beside a mark may be the mark's: the lines that mark another mention know better."""
+    reading = kilt(
+        tmp_path,
+        "[START_ENT] JAPAN [END_ENT] GET WIN , CHINA , IN DEFEAT ( ROME ) .",
+        "JAPAN GET WIN , [START_ENT] CHINA [END_ENT] , IN DEFEAT ( ROME ) .",
+        "JAPAN GET WIN , CHINA , IN DEFEAT ( [START_ENT] ROME [END_ENT] ) .",
+    )
+    assert [d.text for d in reading.documents] == ["JAPAN GET WIN , CHINA , IN DEFEAT ( ROME ) ."]
+    assert found(reading) == [[("JAPAN", "T0"), ("CHINA", "T1"), ("ROME", "T2")]]
+    reading = kilt(
+        tmp_path,
+        "He ( [START_ENT] Al Fox [END_ENT] , Rome's son) met Bo.",
+        "He (Al Fox, [START_ENT] Rome [END_ENT] 's son) met Bo.",
+        "He (Al Fox, Rome's son) met [START_ENT] Bo [END_ENT] .",
+    )
+    assert [d.text for d in reading.documents] == ["He (Al Fox, Rome's son) met Bo."]
+    assert found(reading) == [[("Al Fox", "T0"), ("Rome", "T1"), ("Bo", "T2")]]
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("[START_ENT] Al Fox [END_ENT] (born 1910)", "Al Fox (born 1910)"),
+        ("a man ([START_ENT] Al Fox [END_ENT]) left", "a man (Al Fox) left"),
+        ("in the UK, a [START_ENT] UK [END_ENT]-based firm", "in the UK, a UK-based firm"),
+        ("Rome , [START_ENT] Oslo [END_ENT] , Bonn .", "Rome , Oslo , Bonn ."),  # words apart, as all over the line
+        ("Rome, [START_ENT] Oslo [END_ENT] , Bonn.", "Rome, Oslo, Bonn."),  # as elsewhere in the line
+        ("the town (near Rome), ( [START_ENT] Oslo [END_ENT] ) too", "the town (near Rome), (Oslo) too"),
+        (" [START_ENT] Oslo [END_ENT] ", "Oslo"),
+        ("one\n [START_ENT] Oslo [END_ENT] \ntwo  [START_ENT] x", "one\nOslo\ntwo  [START_ENT] x"),
+        ("to  [START_ENT] Oslo [END_ENT]  and  back", "to Oslo and  back"),
+        ("שלום [START_ENT] Oslo [END_ENT] 😀 ", "שלום Oslo 😀 "),
+    ],
+)
+def test_kilt_text_of_one_line(tmp_path, line, text):
+    reading = kilt(tmp_path, line)
+    [document] = reading.documents
+    assert document.text == text
+    assert len(found(reading)[0]) == 1
+
+
+def test_kilt_label_without_words_is_counted(tmp_path):
+    reading = kilt(tmp_path, "to [START_ENT] [END_ENT] Oslo", "to [START_ENT] Oslo [END_ENT]")
+    assert [d.text for d in reading.documents] == ["to Oslo"]
+    assert found(reading) == [[("Oslo", "T1")]]
+    assert dict(reading.dropped) == {"label outside the text or without words": 1}
+
+
+PARTS = st.tuples(st.sampled_from(["Adams", "😀", "(", ")", "שלום", ",", "'s", "-"]), st.sampled_from(["", " ", "\n"]))
+
+
+@given(st.lists(PARTS, min_size=2, max_size=8))
+def test_kilt_lines_are_one_document(parts):
+    """Whatever blanks the marks bring, the lines of a text are one document, and each mention is where it was."""
+    text = "".join(token + blank for token, blank in parts).strip()
+    places = [(m.start(), m.end()) for m in re.finditer(r"Adams", text)]
+    marked = [f"{text[:a].rstrip(' ')} [START_ENT] {text[a:b]} [END_ENT] {text[b:].lstrip(' ')}" for a, b in places]
+    reading = Reading("kilt")
+    read_kilt([("x", {"input": line, "output": [{"answer": "T"}]}) for line in marked], reading)
+    assert len(reading.documents) == bool(marked)
+    for document in reading.documents:
+        assert "".join(document.text.split()) == "".join(text.split())
+        assert [document.text[x.start : x.end] for x in document.labels] == ["Adams"] * len(marked)
+        if len(places) > 2 and all(b < c - 1 for (_, b), (c, _) in pairwise(places)):
+            assert document.text == text
+
+
 def test_elevant(tmp_path):
     """The rules for wiki-fair-v2: neither optional nor coreference, with an id, in the evaluation span, outermost."""
     text = "Title\n\nThe old King of Spain met Bob in 1999. He left Rome."
@@ -179,6 +257,23 @@ def test_own(tmp_path):
     assert found(reading) == [[("Adams", "T")], []]
     assert reading.documents[0].ignore == ((0, 1),)
     assert reading.documents[1].id == "1"  # by number, where none is given
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
+def test_damaged_files_are_named(tmp_path, suffix, pack):
+    path = tmp_path / f"data.jsonl{suffix}"
+    packed = pack(lines(*({"text": f"Adams {number}"} for number in range(300))).encode())
+    middle = len(packed) // 2
+    for damaged in (
+        packed[:middle],
+        packed[:middle] + bytes(20) + packed[middle + 20 :],
+        packed[:12] + b"\xff" * 20 + packed[32:],
+        packed[:-1] + bytes([packed[-1] ^ 255]),
+        b"no archive",
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(EbertError, match=rf"data\.jsonl\{suffix} cannot be unpacked .*; get it again"):
+            read(path)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,8 @@ def corpus(tmp_path):
     """Two pages with many links, one of which is a test document, and one without links."""
     links = [link("Adams", "Tony Adams (footballer)"), "of", link("England", "England"), "met", "Adams"]
     article = [*links, link("Platt", "David Platt (footballer)"), link("London", "London"), link("Cairo", "Cairo")]
-    test = [link("Adams", "John Adams"), *links, link("Platt", "Platt (Florida)"), link("NATO", "NATO"), "Adams"]
+    florida = link("Platt", "Platt (Florida)")
+    test = [link("Adams", "John Adams"), *links, florida, florida, link("NATO", "NATO"), "Adams"]
     return corpora.write_corpus(
         tmp_path / "corpus",
         [
@@ -57,7 +58,9 @@ def test_test_articles_do_not_count(corpus, store, tmp_path):
     assert counts(with_it, "Adams") == {"Tony Adams (footballer)": 2, "John Adams": 1}
     without = new_table(corpus, store, tmp_path / "without", ["test_article"])
     assert counts(without, "Adams") == {"Tony Adams (footballer)": 1}
-    assert "Platt (Florida)" not in counts(without, "Platt") or counts(without, "Platt")["Platt (Florida)"] == 1
+    assert counts(with_it, "Platt") == {"David Platt (footballer)": 1, "Platt (Florida)": 2}
+    # By its title, which names it as if it had been linked once, not by the links of the test article.
+    assert counts(without, "Platt") == {"David Platt (footballer)": 1, "Platt (Florida)": 1}
     assert without.info.made["mentions"] == {"why": "test"}
 
 
@@ -121,7 +124,49 @@ def test_knowberts_table(store, tmp_path):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["Adams\tmany\t1,0.5,A\n", "Adams\n", "Adams\t1\t1,x,A\n", "Adams\t1\t1\n", ""])
+@pytest.mark.parametrize(
+    ("line", "priors"),
+    [
+        ("2\t1,0.9,John_Adams\t2,0.1,NATO", {"John Adams": 0.9, "NATO": 0.1}),
+        ("1\t1,0.5,John_Adams\t2,0.3,NATO\t3,0.2,London", {"John Adams": 0.5, "NATO": 0.3, "London": 0.2}),
+        ("3\t1,0.64,John_Adams\t2,0.352,NATO\t3,0.008,London", {"John Adams": 0.64, "NATO": 0.352, "London": 0.008}),
+        ("700\t1,0.9994,John_Adams\t2,0.0006,NATO", {"John Adams": 0.9994, "NATO": 0.0006}),
+        ("0\t1,0.75,John_Adams\t2,0.25,NATO", {"John Adams": 0.75, "NATO": 0.25}),
+    ],
+)
+def test_priors_of_rare_mentions_stay_right(store, tmp_path, line, priors):
+    """Counts are whole numbers; for England, which stands 1000 times in the text, its link probability stays too."""
+    path = tmp_path / "table.txt"
+    path.write_text(f"England\t{line}\nZorblax\t{line}\n", "utf-8")
+    made = retable(store, tmp_path / "new", knowbert.surfaces(path, store, knowbert.TableReport()), made={})
+    frequency = max(1, int(line.partition("\t")[0]))
+    for surface, linked in (("England", frequency / 1000), ("Zorblax", 1.0)):
+        found = {c.entity.title: c.prior for c in made.candidates(surface)}
+        assert found == pytest.approx(priors, abs=0.0005)
+        assert made.link_probability(surface) == pytest.approx(linked, rel=0.005)
+
+
+def test_counts_that_are_whole_stay_what_they_are(store, tmp_path):
+    """So that spellings of a name that are taken together weigh as they do in the table."""
+    path = tmp_path / "table.txt"
+    path.write_text("Adams\t100\t1,0.7,John_Adams\t2,0.3,NATO\nADAMS\t10\t2,1.0,NATO\n", "utf-8")
+    made = retable(store, tmp_path / "new", knowbert.surfaces(path, store, knowbert.TableReport()), made={})
+    assert counts(made, "Adams") == {"John Adams": 70, "NATO": 30}
+    assert counts(made, "ADAMS") == {"NATO": 10}
+
+
+@pytest.mark.parametrize("share", ["inf", "nan", "-0.5", "1e999"])
+def test_a_share_that_is_none_is_named(store, tmp_path, share):
+    path = tmp_path / "table.txt"
+    path.write_text(f"Adams\t1\t1,0.5,John_Adams\nPlatt\t2\t1,{share},NATO\n", "utf-8")
+    with pytest.raises(EbertError, match=rf"table\.txt, line 2: .*{share}.*probability"):
+        list(knowbert.surfaces(path, store, knowbert.TableReport()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Adams\tmany\t1,0.5,A\n", "Adams\n", "Adams\t1\t1,x,A\n", "Adams\t1\t1\n", "Adams\t²\t1,1,A\n", ""],
+)
 def test_broken_tables(store, tmp_path, text):
     path = tmp_path / "table.txt"
     path.write_text(text, "utf-8")

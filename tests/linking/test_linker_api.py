@@ -13,7 +13,7 @@ import torch
 
 import ebert
 from ebert import EbertError, Linker, Passage
-from ebert.linking.chunks import BETWEEN
+from ebert.linking.chunks import BETWEEN, OVERLAPPING
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.generator import GeneratorOptions, TableGenerator
 from ebert.linking.linked import Linked, LinkedMention, Scored
@@ -88,6 +88,18 @@ def test_given_mentions_are_all_linked():
     assert [(m.start, m.end) for m in linked.mentions] == [(m.start, m.end) for m in tiny.gold().gold]
     (other,) = linker.disambiguate([Document("1", TEXT)], [[span for span in tiny.spans(tiny.gold()) if span.start]])
     assert "Adams" not in {mention.text for mention in other.mentions}
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_given_mentions_that_share_a_wordpiece_are_counted(rounds):
+    """A word that the tokenizer does not know is one piece: of two mentions in it one is linked, the other counted."""
+    text = "Adams met Αθήνα"
+    choices = (Choice("England", 0.5), Choice("Cup", 0.5))
+    spans = [Span(0, 5, choices), Span(10, 12, choices), Span(12, 15, choices)]
+    linker = tiny.linker()
+    (linked,) = linker.disambiguate([Document("1", text)], [spans], rounds=rounds)
+    assert [mention.start for mention in linked.mentions] in ([0, 10], [0, 12])
+    assert linker.dropped == {OVERLAPPING: 1}
 
 
 @pytest.mark.parametrize("strategy", ["paper", "packed"])
@@ -179,6 +191,23 @@ def test_own_entities_are_linked_at_once(tmp_path):
         linker.add("Zorblax Inc.", vector)
 
 
+@pytest.mark.parametrize("link_prior", [True, False])
+def test_own_entities_with_an_ordinary_name_are_linked_at_once(tmp_path, link_prior):
+    """The word stands 300 times in the corpus, never as a link; the linker links whatever it is asked about."""
+    random = np.random.default_rng(0)
+    vectors = ebert.Vectors.from_arrays(
+        words=["and", "Slack"], word_vectors=random.normal(size=(2, tiny.WIDTH)), word_counts=[1000, 300],
+        entities=["England"], entity_vectors=random.normal(size=(1, tiny.WIDTH)), path=tmp_path / "store",
+    )  # fmt: skip
+    linker = tiny.linker(tmp_path / "store", generator=None, link_prior=link_prior)
+    linker.null_shift = -4.0
+    assert linker("Slack and Platt") == ()
+    linker.add("Slack Ltd", vectors.entity("England"), surfaces=["Slack"])
+    (mention,) = linker("Slack and Platt")
+    assert (mention.start, mention.end, mention.entity) == (0, 5, "Slack Ltd")
+    assert mention.candidates[0].prior == 1.0
+
+
 @pytest.mark.parametrize("text", ["", " \n\t ", "no names here", "😀"])
 def test_nothing_to_link(text):
     linker = tiny.linker()
@@ -215,6 +244,13 @@ def test_offsets_stay_right(text):
     for strategy in ("paper", "packed"):
         linker = tiny.linker(generator=everywhere, strategy=strategy)
         spans = everywhere(Document("1", text))
+        (chunk,) = linker.chunks([Document("1", text)])
+        pieces = linker.tokenizer.convert_ids_to_tokens(chunk.ids)
+        cut = [(text[p.span.start : p.span.end], pieces[p.first : p.stop]) for p in chunk.spans]
+        assert cut == [(word, linker.tokenizer.tokenize(word)) for word in text.split()]
+        assert ("Adams", ["Adams"]) in cut
+        assert ["P", "##latt"] in [own for _, own in cut]
+        assert [piece for _, own in cut for piece in own] == pieces  # every piece is of one span
         (linked,) = linker.disambiguate([Document("1", text)], [spans])
         assert {(m.start, m.end) for m in linked.mentions} == {(s.start, s.end) for s in spans}
         assert all(text[m.start : m.end] == m.text for m in linked.mentions)

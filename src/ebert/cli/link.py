@@ -9,7 +9,7 @@ import click
 
 from ebert.cli import link_data
 from ebert.cli.common import json_option, model_folder, print_facts, print_json
-from ebert.cli.link_data import LAYOUT_HELP, MASKS, VARIANTS, generator_of, read_documents
+from ebert.cli.link_data import LAYOUT_HELP, MASKS, VARIANTS, generator_of, read_documents, say
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ebert.model import EBert
 
 STRATEGIES = ("paper", "packed")
+STDIN = "-"
 TENTH = 10  # every so many documents are held out, if no dev set is given
 
 
@@ -104,12 +105,12 @@ def train(
     options = _options(rest, learning_rate=learning_rate, batch=batch)
     metrics = run(
         prepared.pop("documents"), prepared.pop("dev"), loaded, out, options=options, device=device,
-        command=" ".join(sys.argv[1:]), say=_say, **prepared,
+        command=" ".join(sys.argv[1:]), say=say, **prepared,
     )  # fmt: skip
     try:
         draw_convergence({rest["variant"]: metrics["epochs"]}, out / "convergence.svg", score="strong-match micro F1")
     except EbertError as error:  # no matplotlib: the linker is there all the same
-        _say(f"no plot of the convergence: {error}")
+        say(f"no plot of the convergence: {error}")
     _show(metrics, as_json)
 
 
@@ -141,9 +142,12 @@ def search(
     prepared = _prepare(_load(model, vectors, device), **rest)
     result = run(
         prepared.pop("documents"), prepared.pop("dev"), lambda: _load(model, vectors, device), out, rates=rates,
-        batches=sizes, options=_options(rest), device=device, command=" ".join(sys.argv[1:]), say=_say, **prepared,
+        batches=sizes, options=_options(rest), device=device, command=" ".join(sys.argv[1:]), say=say, **prepared,
     )  # fmt: skip
-    draw_expected_maximum({rest["variant"]: result}, out / CURVE, score="micro F1")
+    try:
+        draw_expected_maximum({rest["variant"]: result}, out / CURVE, score="micro F1")
+    except EbertError as error:  # no matplotlib: the best linker is there all the same
+        say(f"no plot of the search: {error}")
     _show(result, as_json)
 
 
@@ -167,7 +171,7 @@ def run(
     given: str | None, threshold: float | None, rounds: int | None, form: str, out: Path | None, device: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Link texts: files, folders, JSONL with a 'text' a line, or standard input if none are given.
+    """Link texts: files, folders, JSONL with a 'text' a line, or standard input if none are given (or for '-').
 
     \b
     Example:
@@ -200,14 +204,19 @@ def _documents(paths: tuple[str, ...], texts: tuple[str, ...], lines: bool, layo
 
     for number, text in enumerate(texts, 1):
         yield Document(str(number), text)
-    if "-" not in paths and (paths or texts):
-        yield from from_paths(paths, lines=lines, layout=layout)
-        return
+    places = paths or (() if texts else (STDIN,))
+    for number, path in enumerate(places):
+        if path != STDIN:
+            yield from from_paths([path], lines=lines, layout=layout)
+        elif STDIN not in places[:number]:  # it can be read once only
+            yield from from_text(_standard_input(), "stdin", lines=lines, layout=layout)
+
+
+def _standard_input() -> str:
     try:
-        given = sys.stdin.read()
+        return sys.stdin.read()
     except UnicodeDecodeError as error:
         raise EbertError(f"standard input is not UTF-8 ({error})") from None
-    yield from from_text(given, "stdin", lines=lines)
 
 
 def _load(model: str, vectors: str | None, device: str | None) -> "EBert":
@@ -234,13 +243,14 @@ def _prepare(
         if dev is None and (path / HELD_OUT).stat().st_size:
             dev = str(path / HELD_OUT)
         path = path / TRAIN
-    documents = read_documents(str(path), layout, loaded.vectors, say=True)
+    documents = read_documents(str(path), layout, loaded.vectors, told=True)
     if dev:
-        held = read_documents(dev, layout if not Path(data).is_dir() else None, loaded.vectors, say=True)
+        held = read_documents(dev, layout if not Path(data).is_dir() else None, loaded.vectors, told=True)
     else:
         held, documents = documents[::TENTH], [d for n, d in enumerate(documents) if n % TENTH]
-        _say(f"{len(held):,} of the documents are held out to choose the best epoch on (--dev gives others)")
-    sources = {path.name: files.sha256(path), **({Path(dev).name: files.sha256(Path(dev))} if dev else {})}
+        say(f"{len(held):,} of the documents are held out to choose the best epoch on (--dev gives others)")
+    parts = {"train": path, "dev": Path(dev) if dev else None}
+    sources = {name: {"file": one.name, "sha256": files.sha256(one)} if one else None for name, one in parts.items()}
     spans = GeneratorOptions(candidates, min_link_probability, ignore_case=ignore_case)
     options: dict[str, Any] = {
         "strategy": strategy, "variant": variant, "mask": mask, "chunk": chunk, "block": block,
@@ -256,10 +266,6 @@ def _options(rest: dict[str, Any], **more: Any) -> Any:
     from ebert.linking.options import TrainingOptions
 
     return TrainingOptions(**{name: rest[name] for name in ("epochs", "nulls", "seed", "evaluations", "tune")}, **more)
-
-
-def _say(line: str) -> None:
-    click.echo(line, err=True)
 
 
 def _show(result: dict[str, Any], as_json: bool) -> None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebert.cli.common import json_option, model_folder, overwrite_option, print_facts, print_json, print_table
-from ebert.errors import EbertError
 
 if TYPE_CHECKING:
     from ebert.linking.document import Document, Generator
@@ -42,6 +41,7 @@ def candidates(
       ebert link candidates enwiki-vectors --corpus enwiki --leave-out test_wned-wiki.jsonl --out linking-vectors
       ebert link candidates enwiki-vectors --table prob_yago_crosswikis_wikipedia_p_e_m.txt --out linking-vectors
     """
+    from ebert import files
     from ebert.linking import knowbert
     from ebert.progress import progress
     from ebert.vectors import Vectors
@@ -56,7 +56,9 @@ def candidates(
     if table:
         report = knowbert.TableReport()
         made = {"from": Path(table).name}
-        size = Path(table).stat().st_size if Path(table).is_file() else None
+        size = None
+        if Path(table).is_file():
+            made["sha256"], size = files.sha256(Path(table)), Path(table).stat().st_size
         with progress("table", total=size, unit="B") as advance:
             new = retable(
                 store, out, knowbert.surfaces(table, store, report, advance=advance), made=made, overwrite=overwrite
@@ -65,11 +67,12 @@ def candidates(
         if report.examples:
             made["not in the store"] = ", ".join(report.examples)
     else:
+        from ebert.linking.leaving_out import titles_of
         from ebert.linking.recounting import choose_pages, recount
         from ebert.wikipedia.corpus import Corpus
 
         opened = Corpus.open(str(corpus))
-        choice = choose_pages(opened, _titles(leave_out))
+        choice = choose_pages(opened, titles_of(leave_out, say))
         made = {
             "from": [dump["name"] for dump in opened.info.dumps], "pages with links": int(choice.linked.sum()),
             "left out": sorted(choice.left_out),
@@ -105,6 +108,7 @@ def wikipedia(
     Example:
       ebert link wikipedia enwiki --dump enwiki.xml.bz2 --vectors linking-vectors --out documents
     """
+    from ebert.linking.leaving_out import titles_of
     from ebert.linking.preparing import Amounts, prepare
     from ebert.linking.wikipedia import WikipediaOptions
     from ebert.progress import progress
@@ -115,12 +119,12 @@ def wikipedia(
     with progress("dumps", total=total or None, unit="B") as advance:
         made = prepare(
             Corpus.open(corpus), Vectors.open(vectors), out, options=WikipediaOptions(words=words, usual=usual),
-            amounts=Amounts(documents, held_out, seed), dumps=dump, leave_out=_titles(leave_out),
+            amounts=Amounts(documents, held_out, seed), dumps=dump, leave_out=titles_of(leave_out, say),
             overwrite=overwrite, advance=advance,
         )  # fmt: skip
     found = made["files"]["train.jsonl"]["documents"]
     if found < documents:
-        click.echo(f"only {found:,} articles of the corpus have enough linked prose", err=True)
+        say(f"only {found:,} articles of the corpus have enough linked prose")
     _show({"out": out, **made["files"], "left out": made["left_out"]}, as_json)
 
 
@@ -180,6 +184,7 @@ def evaluate(
     value = {
         **found.value(), "unresolved": resolved.missing, "dropped": dict(reading.dropped), "layout": reading.layout,
         "given_mentions": given_mentions, "prior_only": prior_only, **options,
+        "left_out": {what: count for what, count in getattr(tool, "dropped", {}).items() if count},
     }  # fmt: skip
     if other is not None:
         value["difference"] = asdict(difference(found, other))
@@ -191,26 +196,34 @@ def evaluate(
         _show_figures(value)
 
 
-def read_documents(path: str, layout: str | None, vectors: "Vectors", *, say: bool = False) -> "list[Document]":
+def say(line: str) -> None:
+    """Tell people something that is no result."""
+    click.echo(line, err=True)
+
+
+def read_documents(path: str, layout: str | None, vectors: "Vectors", *, told: bool = False) -> "list[Document]":
     """Read labelled data and find the titles of its gold in a store."""
     from ebert.linking.readers import read
     from ebert.linking.resolve import Resolver
 
     reading = read(path, layout)
     resolved = Resolver(vectors).documents(reading.documents)
-    if say:
+    if told:
         line = f"{path}: {len(resolved.documents):,} documents, {resolved.gold:,} gold mentions"
-        click.echo(f"{line}, {resolved.missing:,} of entities that the store does not have", err=True)
+        say(f"{line}, {resolved.missing:,} of entities that the store does not have")
         for reason, count in reading.dropped.items():
-            click.echo(f"  left out: {count:,} {reason}", err=True)
+            say(f"  left out: {count:,} {reason}")
     return resolved.documents
 
 
 def generator_of(path: str, vectors: "Vectors") -> "Generator":
-    """Read candidates from a file."""
+    """Read candidates from a file; say how many of them cannot be used."""
     from ebert.linking.given import GivenGenerator
 
-    return GivenGenerator.read(path, vectors)
+    generator = GivenGenerator.read(path, vectors)
+    for what, count in generator.dropped.items():
+        say(f"{path}: {count:,} {what}")
+    return generator
 
 
 def _tool(
@@ -254,25 +267,6 @@ def _tool(
     return loaded, loaded.vectors, {"threshold": loaded.threshold if threshold is None else threshold}
 
 
-def _titles(sources: tuple[str, ...]) -> list[str]:
-    """Give the titles of the articles that files of test data hold, or lists of titles."""
-    from ebert.linking.readers import read, recognise
-    from ebert.linking.readers.reading import contents
-
-    titles: list[str] = []
-    for source in sources:
-        text = contents(Path(source))
-        try:
-            recognise(text, source)
-        except EbertError:
-            if text.lstrip().startswith("{"):
-                raise
-            titles += [line.strip() for line in text.split("\n") if line.strip()]
-            continue
-        titles += [document.title for document in read(source).documents if document.title]
-    return titles
-
-
 def _show(facts: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(facts)
@@ -297,5 +291,5 @@ def _show_figures(value: dict[str, Any]) -> None:
     if change := value.get("difference"):
         facts["difference in micro F1"] = f"{change['value']:+.2f} [{change['low']:+.2f}, {change['high']:+.2f}]"
     print_facts(facts)
-    for reason, count in value["dropped"].items():
+    for reason, count in (*value["dropped"].items(), *value["left_out"].items()):
         click.echo(f"left out: {count:,} {reason}")

@@ -212,7 +212,10 @@ def search(
         rates=learning_rate, epochs=epochs, **_resolving(ids, ids_only, threshold), device=device, keep_all=keep_all,
         command=_command(), say=_say,
     )  # fmt: skip
-    draw_expected_maximum({mode: result}, out / CURVE, score="macro F1")
+    try:
+        draw_expected_maximum({mode: result}, out / CURVE, score="macro F1")
+    except EbertError as error:  # no matplotlib: the best classifier is there all the same
+        _say(f"no plot of the search: {error}")
     if as_json:
         print_json(result)
         return

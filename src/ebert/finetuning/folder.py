@@ -26,6 +26,11 @@ def begin(out: Path, info: Mapping[str, Any], same: Sequence[str]) -> dict[str, 
         out.mkdir(parents=True, exist_ok=True)
         return None
     old = files.read_json(out / RUN, "a run")
+    if old.get("format") != info.get("format"):
+        raise EbertError(
+            f"{out} holds a run of another version of ebert (format {old.get('format')}, not {info.get('format')}), "
+            "which can be used if it is complete but not gone on with; choose another --out, or remove the folder"
+        )
     if different := [key for key in same if old.get(key) != info[key]]:
         raise EbertError(
             f"{out} holds a run with other {', '.join(different)}; choose another --out, or remove the folder"

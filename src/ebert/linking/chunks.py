@@ -19,6 +19,7 @@ BETWEEN = "spans that a split cuts or that are longer than a chunk"
 EMPTY = "spans that have no wordpieces"
 NO_VECTOR = "candidates without a vector"
 NO_CHOICE = "spans without a candidate"
+OVERLAPPING = "given mentions that share a wordpiece with one that was linked"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from ebert.linking.spelling import Spelling, beginnings, unspelt
 from ebert.vectors import Vectors
 from ebert.wikipedia.tokens import spans_of, words_of
 
+Chosen = tuple[tuple[Choice, ...], float | None]  # what a span may mean, and its link probability
+
 REMEMBERED = 1 << 16  # surfaces that are looked up once only
 # What no name runs across: a line end, a semicolon, a bar; the full stop of a word too long for an abbreviation.
 _BREAK = re.compile(r"[\n\r\t;|]")
@@ -51,9 +53,13 @@ class _Meaning:
 
     occurrences: int
     counts: dict[str, int]  # by title
+    own: frozenset[str] = frozenset()  # what it means because somebody added it so
 
     @property
-    def link_probability(self) -> float:
+    def link_probability(self) -> float | None:
+        """How often it is a link. Of one that was added nobody knows: it was no name in the text that was counted."""
+        if self.own:
+            return None
         return min(1.0, sum(self.counts.values()) / self.occurrences) if self.occurrences else 0.0
 
 
@@ -63,7 +69,8 @@ class TableGenerator:
     >>> generator = TableGenerator(Vectors.open("enwiki-vectors"))            # doctest: +SKIP
     >>> generator(Document("1", "Adams and Platt are both injured."))         # doctest: +SKIP
 
-    Entities that were added to the store are found at once: what is remembered is forgotten after every addition.
+    Entities that were added to the store are found at once, by whatever they were said to be called, however ordinary a
+    word it is: what is remembered is forgotten after every addition.
     """
 
     def __init__(self, vectors: Vectors, options: GeneratorOptions | None = None) -> None:
@@ -123,12 +130,12 @@ class TableGenerator:
                 if not alive:
                     break
 
-    def _final(self, alive: list[Spelling], single: bool, lowercase: bool) -> tuple[tuple[Choice, ...], float] | None:
+    def _final(self, alive: list[Spelling], single: bool, lowercase: bool) -> Chosen | None:
         """Look words up that lost the apostrophe of their genitive, if nothing else is known of them."""
         shorter = unspelt(alive[0].text) if single and not lowercase else None
         return self._choose((Spelling(shorter),)) if shorter else None
 
-    def _any_spelling(self, words: list[str]) -> tuple[tuple[Choice, ...], float] | None:
+    def _any_spelling(self, words: list[str]) -> Chosen | None:
         lowercase = self.vectors.lowercase
         alive = [Spelling()]
         for number, word in enumerate(words):
@@ -144,9 +151,7 @@ class TableGenerator:
         shorter = unspelt(" ".join(words))
         return self._chosen((Spelling(shorter),), threshold=False) if shorter else None
 
-    def _chosen(
-        self, spellings: tuple[Spelling, ...], *, threshold: bool = True
-    ) -> tuple[tuple[Choice, ...], float] | None:
+    def _chosen(self, spellings: tuple[Spelling, ...], *, threshold: bool = True) -> Chosen | None:
         """Give the choices of words by the ways to spell them: what is known of the best rank of them, together."""
         for rank in sorted({spelling.rank for spelling in spellings}):
             meant = [self._look_up(spelling.text) for spelling in spellings if spelling.rank == rank]
@@ -155,20 +160,24 @@ class TableGenerator:
                 return self._choices(_together(meant), threshold)
         return None
 
-    def _choices(self, meaning: _Meaning, threshold: bool) -> tuple[tuple[Choice, ...], float] | None:
+    def _choices(self, meaning: _Meaning, threshold: bool) -> Chosen | None:
         options = self.options
         probability = meaning.link_probability
-        if threshold and probability < options.min_link_probability:
+        if threshold and probability is not None and probability < options.min_link_probability:
             return None
         total = sum(meaning.counts.values())
-        best = sorted(meaning.counts.items(), key=lambda item: (-item[1], item[0]))[: options.candidates]
-        best = [item for item in best if item[1] / total >= options.min_prior] or best[:1]
+        own = meaning.own  # linked by nobody, they would be the first to go
+        best = sorted(meaning.counts.items(), key=lambda item: (item[0] not in own, -item[1], item[0]))
+        best = sorted(best[: options.candidates], key=lambda item: (-item[1], item[0]))
+        best = [item for item in best if item[1] / total >= options.min_prior or item[0] in own] or best[:1]
         kept = sum(count for _, count in best)
         return tuple(Choice(title, count / kept) for title, count in best), probability
 
     def _looked_up(self, surface: str) -> _Meaning:
-        counts = {candidate.entity.title: candidate.count for candidate in self.vectors.candidates(surface)}
-        return _Meaning(self.vectors.occurrences(surface), counts)
+        found = self.vectors.candidates(surface)
+        counts = {candidate.entity.title: candidate.count for candidate in found}
+        own = frozenset(candidate.entity.title for candidate in found if candidate.own)
+        return _Meaning(self.vectors.occurrences(surface), counts, own)
 
 
 def is_date(words: Iterable[str]) -> bool:
@@ -183,7 +192,8 @@ def _together(meanings: list[_Meaning]) -> _Meaning:
     for meaning in meanings:
         for title, count in meaning.counts.items():
             counts[title] = counts.get(title, 0) + count
-    return _Meaning(sum(meaning.occurrences for meaning in meanings), counts)
+    occurrences = sum(meaning.occurrences for meaning in meanings)
+    return _Meaning(occurrences, counts, frozenset().union(*(meaning.own for meaning in meanings)))
 
 
 def _runs(text: str, places: list[tuple[int, int]]) -> list[int]:

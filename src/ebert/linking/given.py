@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ebert import files
 from ebert.errors import EbertError
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.readers import jsonl
@@ -30,6 +31,7 @@ class GivenGenerator:
     def __init__(self, rows: Iterable[jsonl.Row], vectors: Vectors, *, candidates: int = 30) -> None:
         """Read the objects of a file."""
         self.dropped: Counter[str] = Counter()
+        self._source: dict[str, str] = {}
         self._resolver, self._most = Resolver(vectors), candidates
         self._spans: dict[str, list[tuple[int, int, tuple[Choice, ...]]]] = {}
         self._surfaces: dict[str | None, dict[Words, tuple[Choice, ...]]] = {}
@@ -45,7 +47,9 @@ class GivenGenerator:
         """Read a file."""
         file = Path(path)
         rows = jsonl.rows(contents(file).split("\n"), file.name, LAYOUT)
-        return cls(rows, vectors, candidates=candidates)
+        made = cls(rows, vectors, candidates=candidates)
+        made._source = {"file": file.name, "sha256": files.sha256(file)}
+        return made
 
     def __call__(self, document: Document) -> list[Span]:
         """Give the spans of a document."""
@@ -66,6 +70,10 @@ class GivenGenerator:
             if choices := self._surfaces.get(name, {}).get(words):
                 return Span(start, end, choices)
         return None
+
+    def describe(self) -> dict[str, Any]:
+        """Say which file it is, for a run's description."""
+        return {**self._source, "candidates": self._most}
 
     def _by_surface(self, document: Document) -> Iterable[tuple[int, int, tuple[Choice, ...]]]:
         groups = [self._surfaces[name] for name in (document.id, None) if name in self._surfaces]

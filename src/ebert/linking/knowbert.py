@@ -1,12 +1,14 @@
 """KnowBert's candidate table into a store: lines of ``mention TAB frequency TAB id,probability,Title TAB ...``.
 
 The probabilities of a line were put together from several sources and need not add up to one; they become counts by the
-frequency. The table does not know how often a mention's words stand unlinked. Where the store knows, its number is
-kept; elsewhere every occurrence counts as a link, as in KnowBert, whose generator has no threshold.
+frequency. Counts are whole numbers, so those of a rare mention are multiplied, and its occurrences with them: priors
+stay right to three digits. The table does not know how often a mention's words stand unlinked. Where the store knows,
+its number is kept; elsewhere every occurrence counts as a link, as in KnowBert, whose generator has no threshold.
 """
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +19,9 @@ from ebert.vectors.catalogue import Surface
 from ebert.wikipedia.tokens import words_of
 
 EXAMPLES = 5
+FACTORS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # the smallest will do: spellings are counted together
+NEAR = 0.0005  # how far a prior may be off
+CLOSE = 0.005  # how far a link probability may be off, as a share of it
 
 
 @dataclass
@@ -34,7 +39,7 @@ def surfaces(
     path: str | Path, vectors: Vectors, report: TableReport, *, advance: Advance = silent
 ) -> Iterator[Surface]:
     """Give the surfaces of a table for `retable`, all spellings that are the same words together."""
-    found: dict[str, dict[int, int]] = {}
+    found: dict[str, dict[int, float]] = {}
     rows: dict[str, int | None] = {}
     for where, mention, frequency, candidates in _lines(Path(path), report, advance):
         surface = " ".join(words_of(mention, lowercase=vectors.lowercase))
@@ -44,29 +49,38 @@ def surfaces(
         report.mentions += 1
         meant = found.setdefault(surface, {})
         for candidate in candidates:
-            number, comma, rest = candidate.partition(",")
-            share, comma, title = rest.partition(",")
-            try:
-                count = max(1, round(frequency * float(share)))
-            except ValueError:
-                comma = ""
-            if not comma or not title.strip():
-                raise EbertError(f"{where}: {candidate[:60]!r} is not 'id,probability,Title' ({number[:20]!r} read)")
-            row = _row(title.strip(), vectors, rows)
+            share, title = _candidate(candidate, where)
+            row = _row(title, vectors, rows)
             if row is None:
                 report.dropped["candidates that the store does not have"] += 1
                 if len(report.examples) < EXAMPLES:
-                    report.examples.append(title.strip())
+                    report.examples.append(title)
             else:
-                meant[row] = meant.get(row, 0) + count
+                meant[row] = meant.get(row, 0.0) + max(1, frequency) * share
     for surface, meant in found.items():
         if not meant:
             report.dropped["surfaces without a candidate"] += 1
             continue
         report.surfaces += 1
         report.candidates += len(meant)
-        pairs = sorted(meant.items(), key=lambda pair: (-pair[1], pair[0]))
-        yield surface, max(vectors.occurrences(surface), sum(meant.values())), pairs
+        occurrences, counts = whole(meant, vectors.occurrences(surface))
+        yield surface, occurrences, sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def whole(weights: Mapping[int, float], occurrences: int) -> tuple[int, dict[int, int]]:
+    """Give weights as whole numbers, and occurrences that fit: all of them are multiplied if rounding tells too much.
+
+    >>> whole({7: 1.8, 8: 0.2}, 0)
+    (10, {7: 9, 8: 1})
+    """
+    total = sum(weights.values()) or 1.0
+    for factor in FACTORS:
+        counts = {row: max(1, round(weight * factor)) for row, weight in weights.items()}
+        links = sum(counts.values())
+        near = all(abs(counts[row] / links - weight / total) <= NEAR for row, weight in weights.items())
+        if near and (not occurrences or abs(links / (total * factor) - 1) <= CLOSE):
+            break
+    return max(occurrences * factor, links), counts
 
 
 def _lines(path: Path, report: TableReport, advance: Advance) -> Iterator[tuple[str, str, int, list[str]]]:
@@ -79,7 +93,7 @@ def _lines(path: Path, report: TableReport, advance: Advance) -> Iterator[tuple[
                 if not line.strip():
                     continue
                 mention, *rest = line.split("\t")
-                if not rest or not rest[0].strip().isdigit():
+                if not rest or not rest[0].strip().isdecimal():
                     raise EbertError(f"{where}: no 'mention TAB frequency TAB id,probability,Title ...'")
                 yield where, mention, int(rest[0]), [field for field in rest[1:] if field.strip()]
     except FileNotFoundError:
@@ -88,6 +102,20 @@ def _lines(path: Path, report: TableReport, advance: Advance) -> Iterator[tuple[
         raise EbertError(f"{path} is not UTF-8 ({error}); convert it") from None
     if report.mentions + report.dropped.total() == 0:
         raise EbertError(f"{path} has no mentions")
+
+
+def _candidate(given: str, where: str) -> tuple[float, str]:
+    number, _, rest = given.partition(",")
+    share, comma, title = rest.partition(",")
+    try:
+        value = float(share)
+    except ValueError:
+        comma = ""
+    if not comma or not title.strip():
+        raise EbertError(f"{where}: {given[:60]!r} is not 'id,probability,Title' ({number[:20]!r} read)")
+    if not 0 <= value < math.inf:
+        raise EbertError(f"{where}: {share!r} in {given[:60]!r} is no probability; correct or remove it")
+    return value, title.strip()
 
 
 def _row(title: str, vectors: Vectors, rows: dict[str, int | None]) -> int | None:

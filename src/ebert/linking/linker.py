@@ -13,7 +13,7 @@ from ebert.alignment import Alignment
 from ebert.errors import EbertError
 from ebert.linking import packed
 from ebert.linking.batches import Batcher
-from ebert.linking.chunks import NO_CHOICE, Chunk, Cutter
+from ebert.linking.chunks import NO_CHOICE, OVERLAPPING, Chunk, Cutter
 from ebert.linking.document import Document, Generator, Span
 from ebert.linking.entities import Entities, unaligned
 from ebert.linking.generator import GeneratorOptions, TableGenerator
@@ -211,6 +211,8 @@ class Linker:
         for window in windows(pairs, WINDOW):
             chunks = self.chunks([document for document, _ in window], [own for _, own in window])
             states = refine(chunks, judge, rounds=rounds, always=True)
+            if shared := sum(len(state.chunk.spans) - len(state.decoded) for state in states):
+                self.dropped[OVERLAPPING] += shared
             yield from self._linked([document for document, _ in window], states, 0.0)
 
     def given(self, document: Document) -> list[Span]:

@@ -1,5 +1,7 @@
 """A training run on disk: `run.json`, the best linker, the learning curve, checkpoints meanwhile."""
 
+import hashlib
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -16,16 +18,18 @@ from ebert.linking.document import Document, Generator
 from ebert.linking.evaluating import percent
 from ebert.linking.examples import GOLD, Example, TrainingSet, examples
 from ebert.linking.folder import MODEL
-from ebert.linking.generator import GeneratorOptions, TableGenerator
+from ebert.linking.generator import GeneratorOptions
 from ebert.linking.linker import Linker
 from ebert.linking.options import LinkerOptions, TrainingOptions
 from ebert.linking.resolve import Resolver
 from ebert.linking.training import fine_tune
 from ebert.linking.tuning import tune
 from ebert.model import EBert
+from ebert.vectors import Vectors
 
-FORMAT = 1
-SAME = ("linker", "options", "generator", "data", "model")  # what a run must have in common with one it goes on with
+FORMAT = 2
+# What a run must have in common with one it goes on with.
+SAME = ("linker", "options", "generator", "data", "model", "mentions")
 
 
 def train(
@@ -44,8 +48,9 @@ def train(
 ) -> dict[str, Any]:
     """Train a linker into the folder `out`, or go on with it, and give its metrics.
 
-    The model's encoder is trained. `data` says where the documents come from (file names and hashes), so that a run is
-    only gone on with on the same ones. The best evaluation on `dev` is kept, by strong-match micro F1 in one round.
+    The model's encoder is trained. `data` says where the documents and the dev documents come from (file names and
+    hashes), so that a run is only gone on with on the same ones. The best evaluation on `dev` is kept, by strong-match
+    micro F1 in one round.
     """
     if find_spec("accelerate") is None:
         raise EbertError(
@@ -59,8 +64,9 @@ def train(
         "command": command,
         "linker": asdict(linker_options),
         "options": asdict(options),
-        "generator": asdict(linker.generator.options) if isinstance(linker.generator, TableGenerator) else "given",
+        "generator": _described(linker.generator),
         "model": describe(model),
+        "mentions": _mentions(linker.vectors),
         "data": {**(data or {}), "documents": len(documents), "dev documents": len(dev)},
     }
     if (done := begin(out, info, SAME)) is not None:
@@ -81,6 +87,18 @@ def train(
     info["seconds"] = round(time.monotonic() - start, 1)  # of this session, where it was gone on with
     finish(out, info, metrics)
     return metrics
+
+
+def _described(generator: Generator) -> Any:
+    """Say how spans are found, by generators that can say it."""
+    found = getattr(generator, "describe", None)
+    return "given" if found is None else found()
+
+
+def _mentions(vectors: Vectors) -> str | None:
+    """Give a hash of what a store says about its mention table, if that is not the one it was made with."""
+    made = vectors.info.made.get("mentions")
+    return None if made is None else hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()
 
 
 def _labelled(

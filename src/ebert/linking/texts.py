@@ -7,8 +7,7 @@ from pathlib import Path
 
 from ebert.errors import EbertError
 from ebert.linking.document import Document
-from ebert.linking.readers import read
-from ebert.linking.readers.reading import contents
+from ebert.linking.readers.reading import contents, parse
 
 JSON = (".jsonl", ".ndjson")
 PACKED = (".gz", ".bz2", ".xz")
@@ -30,8 +29,12 @@ def from_paths(paths: Iterable[str | Path], *, lines: bool = False, layout: str 
             raise EbertError(f"there is no file {path}; a text itself is given with --text")
 
 
-def from_text(text: str, name: str, *, lines: bool = False) -> Iterator[Document]:
-    """Give the documents of a text: JSONL if that is what it is, else the lines of it, or all of it."""
+def from_text(text: str, name: str, *, lines: bool = False, layout: str | None = None) -> Iterator[Document]:
+    """Give the documents of a text, by its layout; else JSONL if that is what it is, the lines of it, or all of it."""
+    if layout is not None:
+        for found in parse(text, name, layout).documents:
+            yield Document(found.id, found.text, sentences=found.sentences)
+        return
     first = next((line for line in io.StringIO(text) if line.strip()), "")
     if first.lstrip().startswith("{") and _is_json(first):
         for number, line in enumerate(io.StringIO(text), 1):
@@ -46,11 +49,7 @@ def from_text(text: str, name: str, *, lines: bool = False) -> Iterator[Document
 
 
 def _from_file(path: Path, name: str, lines: bool, layout: str | None) -> Iterator[Document]:
-    if layout is not None:
-        for found in read(path, layout).documents:
-            yield Document(found.id, found.text, sentences=found.sentences)
-    else:
-        yield from from_text(contents(path), name, lines=lines)
+    yield from from_text(contents(path), name, lines=lines, layout=layout)
 
 
 def _from_row(line: str, where: str, number: int) -> Document:

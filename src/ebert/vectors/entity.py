@@ -36,3 +36,4 @@ class Candidate:
     entity: Entity
     count: int  # how often the surface means it in the text the vectors come from; an added entity counts once
     prior: float  # its share among all that the surface may mean
+    own: bool = False  # whether the surface names it because somebody added it so, and not by any link

@@ -22,15 +22,15 @@ def surface_of(name: str, *, lowercase: bool = False) -> str:
 
 def candidates(catalogue: Catalogue, added: Overlay, surface: str) -> list[Candidate]:
     """Give the entities that a surface may mean, the likeliest first. One that was added counts as if linked once."""
-    _, meant = _meaning(catalogue, added, surface)
+    _, meant, own = _meaning(catalogue, added, surface)
     total = sum(meant.values())
     order = sorted(meant, key=lambda entity: (-meant[entity], entity.title))
-    return [Candidate(entity, meant[entity], meant[entity] / total) for entity in order]
+    return [Candidate(entity, meant[entity], meant[entity] / total, entity in own) for entity in order]
 
 
 def link_probability(catalogue: Catalogue, added: Overlay, surface: str) -> float:
     """Give the share of a surface's occurrences that name an entity."""
-    occurrences, meant = _meaning(catalogue, added, surface)
+    occurrences, meant, _ = _meaning(catalogue, added, surface)
     return sum(meant.values()) / occurrences if meant else 0.0
 
 
@@ -50,14 +50,13 @@ def unlinked(catalogue: Catalogue, surface: str) -> int:
     return (found[1] or 0) if found else 0
 
 
-def _meaning(catalogue: Catalogue, added: Overlay, surface: str) -> tuple[int, dict[Entity, int]]:
-    """Give how often a surface occurs, and how often it means what."""
+def _meaning(catalogue: Catalogue, added: Overlay, surface: str) -> tuple[int, dict[Entity, int], set[Entity]]:
+    """Give how often a surface occurs, how often it means what, and what it means because somebody added it so."""
     found = catalogue.mentions(surface)
     occurrences, rows = found or (unlinked(catalogue, surface), [])
     overlay = added if added else None
     meant = {lookup.current(overlay, row): count for row, count in rows if count > 0}
-    for row in overlay.named(surface) if overlay is not None else []:
-        if (entity := lookup.entity(row, added=True)) not in meant:
-            meant[entity] = 1
-            occurrences += 1
-    return max(occurrences, sum(meant.values())), meant
+    named = [lookup.entity(row, added=True) for row in overlay.named(surface)] if overlay is not None else []
+    own = {entity for entity in named if entity not in meant}
+    meant |= dict.fromkeys(own, 1)
+    return max(occurrences + len(own), sum(meant.values())), meant, own

@@ -1,4 +1,4 @@
-"""The layouts that have one JSON object a line: ours, ZELDA's, KILT's and ELEVANT's.
+"""The layouts that have one JSON object a line: ours, ZELDA's and ELEVANT's (KILT's is in `kilt`).
 
 Ours: ``{"id", "text", "mentions": [{"start", "end", "entity"}], "ignore": [[start, end]], "sentences": [start]}``, of
 which all but the text may be missing.
@@ -15,7 +15,6 @@ Row = tuple[str, dict[str, Any]]  # where it stands, for messages; what it is
 
 _NOT_ENTITIES = ("DATETIME", "QUANTITY")  # dates and amounts, which ELEVANT labels too
 _UNKNOWN = "Unknown"  # what ELEVANT calls an entity whose name it does not know
-_START, _END = "[START_ENT]", "[END_ENT]"
 
 
 def rows(lines: Iterable[str], name: str, layout: str) -> Iterator[Row]:
@@ -36,7 +35,7 @@ def rows(lines: Iterable[str], name: str, layout: str) -> Iterator[Row]:
 def read_own(given: Iterable[Row], reading: Reading) -> None:
     """Read our own layout, which 'ebert link run --json' and 'ebert link wikipedia' write."""
     for number, (where, row) in enumerate(given):
-        text = _text(where, row, "text", reading)
+        text = text_of(where, row, "text", reading)
         try:
             mentions = row.get("mentions", row.get("gold")) or ()
             labels = [Label(int(m["start"]), int(m["end"]), (str(m["entity"]),)) for m in mentions]
@@ -53,7 +52,7 @@ def read_own(given: Iterable[Row], reading: Reading) -> None:
 def read_zelda(given: Iterable[Row], reading: Reading) -> None:
     """Read ZELDA's layout: spans in `index`, titles in `wikipedia_titles`."""
     for number, (where, row) in enumerate(given):
-        text = _text(where, row, "text", reading)
+        text = text_of(where, row, "text", reading)
         spans, names = row.get("index", []), row.get("wikipedia_titles", [])
         try:
             pairs = list(zip(spans, names, strict=True))
@@ -64,27 +63,6 @@ def read_zelda(given: Iterable[Row], reading: Reading) -> None:
         reading.add(name, text, labels, title=name.replace("_", " ") if isinstance(name, str) else None)
 
 
-def read_kilt(given: Iterable[Row], reading: Reading) -> None:
-    """Read KILT's layout: a line has one mention between marks. Lines with the same text are one document."""
-    texts: dict[str, tuple[Any, list[Label]]] = {}
-    for number, (where, row) in enumerate(given):
-        marked = _text(where, row, "input", reading)
-        before, start, rest = marked.partition(_START)
-        inside, end, after = rest.partition(_END)
-        if not (start and end):
-            raise problem(where, f"'input' has no {_START} ... {_END}", reading.layout)
-        before, after = before.removesuffix(" "), after.removeprefix(" ")
-        mention = inside.strip()
-        left = f"{before} " if before and not before[-1].isspace() else before
-        right = f" {after}" if after and after[0].isalnum() else after
-        outputs = row.get("output") or []
-        names = [str(output["answer"]) for output in outputs if isinstance(output, dict) and output.get("answer")]
-        _, labels = texts.setdefault(left + mention + right, (row.get("id", number), []))
-        labels.append(Label(len(left), len(left) + len(mention), tuple(names)))
-    for text, (name, labels) in texts.items():
-        reading.add(name, text, labels)
-
-
 def read_elevant(given: Iterable[Row], reading: Reading) -> None:
     """Read ELEVANT's layout: labels with Wikidata ids and names.
 
@@ -93,7 +71,7 @@ def read_elevant(given: Iterable[Row], reading: Reading) -> None:
     outside the evaluation span; labels of what Wikidata does not have stay text with nothing to link.
     """
     for number, (where, row) in enumerate(given):
-        text = _text(where, row, "text", reading)
+        text = text_of(where, row, "text", reading)
         try:
             first, last = map(int, row.get("evaluation_span") or (0, len(text)))
             labels, ignore = _elevant_labels(row["labels"], first, last, reading)
@@ -133,7 +111,8 @@ def _elevant_labels(
     return labels, ignore
 
 
-def _text(where: str, row: dict[str, Any], key: str, reading: Reading) -> str:
+def text_of(where: str, row: dict[str, Any], key: str, reading: Reading) -> str:
+    """Give the text that an object has under a key."""
     text = row.get(key)
     if not isinstance(text, str):
         raise problem(where, f"there is no {key!r}", reading.layout)

@@ -5,17 +5,18 @@ import gzip
 import io
 import json
 import lzma
+import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ebert.errors import EbertError
-from ebert.linking.readers import aida, jsonl, nif
+from ebert.linking.readers import aida, jsonl, kilt, nif
 from ebert.linking.readers.labelled import Reading
 
 _JSON: dict[str, Callable[[Iterable[jsonl.Row], Reading], None]] = {
     "jsonl": jsonl.read_own,
     "zelda": jsonl.read_zelda,
-    "kilt": jsonl.read_kilt,
+    "kilt": kilt.read_kilt,
     "elevant": jsonl.read_elevant,
 }
 _TEXT: dict[str, Callable[[Iterable[str], str, Reading], None]] = {
@@ -34,18 +35,22 @@ _UNPACK: dict[str, Callable[[bytes], bytes]] = {
 def read(path: str | Path, layout: str | None = None) -> Reading:
     """Read a file of any of the layouts, compressed or not; the layout is recognised if it is not named."""
     file = Path(path)
-    text = contents(file)
-    layout = layout or recognise(text, file.name)
+    return parse(contents(file), file.name, layout)
+
+
+def parse(text: str, name: str, layout: str | None = None) -> Reading:
+    """Read data of any of the layouts; `name` is for messages."""
+    layout = layout or recognise(text, name)
     if layout not in LAYOUTS:
         raise EbertError(f"{layout!r} is no layout of entity-linking data; choose one of {', '.join(LAYOUTS)}")
     reading = Reading(layout)
     lines = io.StringIO(text)  # at line ends only: other characters that end lines are in texts
     if layout in _JSON:
-        _JSON[layout](jsonl.rows(lines, file.name, layout), reading)
+        _JSON[layout](jsonl.rows(lines, name, layout), reading)
     else:
-        _TEXT[layout](lines, file.name, reading)
+        _TEXT[layout](lines, name, reading)
     if not reading.documents:
-        raise EbertError(f"{path} has no documents (read as layout {layout!r}; --layout names another)")
+        raise EbertError(f"{name} has no documents (read as layout {layout!r}; --layout names another)")
     return reading
 
 
@@ -85,10 +90,14 @@ def contents(path: Path) -> str:
         raise EbertError(f"{path} is a folder; give a file in it")
     unpack = _UNPACK.get(path.suffix, bytes)
     try:
-        return unpack(path.read_bytes()).decode("utf-8-sig")
+        packed = path.read_bytes()
     except FileNotFoundError:
         raise EbertError(f"there is no file {path}") from None
+    try:
+        data = unpack(packed)
+    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:  # each unpacker has its own
+        raise EbertError(f"{path} cannot be unpacked ({error}); get it again") from None
+    try:
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise EbertError(f"{path} is not UTF-8 ({error}); convert it") from None
-    except (lzma.LZMAError, EOFError, ValueError, gzip.BadGzipFile) as error:
-        raise EbertError(f"{path} cannot be unpacked ({error}); get it again") from None

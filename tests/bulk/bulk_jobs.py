@@ -124,3 +124,12 @@ def rows_of(folder):
 
 def shard_bytes(folder):
     return {file.name: file.read_bytes() for file in (folder / "rows").iterdir()}
+
+
+def damaged_ends(data):
+    """Spoil what stands at the end of a Parquet file, in the ways that Arrow has different errors for."""
+    end, length = len(data) - 8, int.from_bytes(data[-8:-4], "little")
+    for begin, size in ((end - length, 20), (end - length // 2, 20), (end, 4)):
+        spoiled = bytearray(data)
+        spoiled[begin : begin + size] = b"\xff" * size
+        yield bytes(spoiled)

@@ -8,6 +8,7 @@ import lzma
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bulk_jobs import damaged_ends
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -201,6 +202,25 @@ def test_a_truncated_file_is_named_before_the_work_begins(tmp_path, name):
     path.write_bytes(path.read_bytes()[:-50])
     with pytest.raises(EbertError, match=rf"{name} is .*truncated"):
         read_all([path], lines=True)
+
+
+def test_a_damaged_end_of_parquet_is_named_before_the_work_begins(tmp_path):
+    path = write_parquet(tmp_path / "a.parquet", 50)
+    for spoiled in damaged_ends(path.read_bytes()):
+        path.write_bytes(spoiled)
+        with pytest.raises(EbertError, match=r"a\.parquet is no Parquet file, or is truncated or damaged"):
+            read_all([path])
+
+
+def test_text_of_parquet_that_is_none_is_a_bad_row(tmp_path):
+    """Arrow does not look into strings when it reads them."""
+    texts = pa.array([b"good", b"\xff", b"too"], pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), 3, texts.buffers())
+    pq.write_table(pa.table({"text": texts, "id": ["a", "b", "c"]}), tmp_path / "a.parquet")
+    _, rows, bad, _ = read_all([tmp_path / "a.parquet"])
+    assert [(row.id, row.text) for row in rows] == [("a", "good"), ("c", "too")]
+    assert [(one.row, one.where) for one in bad] == [(1, "a.parquet:2")]
+    assert "it cannot be read ('utf-8' codec" in bad[0].reason
 
 
 def test_what_cannot_be_read_at_all(tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import bulk_jobs
 import pytest
-from bulk_jobs import CountJob, Here, rows_of, shard_bytes, write
+from bulk_jobs import CountJob, Here, damaged_ends, rows_of, shard_bytes, write
 
 from ebert.bulk.local import LocalEngine
 from ebert.bulk.options import ReadOptions, Workers
@@ -143,6 +143,17 @@ def test_shards_that_are_lost_or_damaged_are_done_again(corpus, tmp_path):
     engine = Here()
     run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=engine)
     assert engine.done == [3, 5, 7]
+    assert rows_of(tmp_path / "out") == EXPECTED
+
+
+def test_shards_with_a_damaged_end_are_done_again(corpus, tmp_path):
+    run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=Here())
+    path = tmp_path / "out" / "rows" / "000003.parquet"
+    for spoiled in damaged_ends(path.read_bytes()):
+        path.write_bytes(spoiled)
+        engine = Here()
+        run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=engine)
+        assert engine.done == [3]
     assert rows_of(tmp_path / "out") == EXPECTED
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from ebert.bulk.arrow import open_parquet
+from ebert.bulk.arrow import DamageError, finding_damage, open_parquet
 from ebert.bulk.inputs import Source, open_lines, speaking_of
 from ebert.bulk.options import TEXT, ReadOptions
 from ebert.bulk.planning import Shard, Slice
@@ -133,21 +133,20 @@ class Reader:
                 done.bad.append(Bad(part.row + place, where, where, str(error)))
 
     def _parquet(self, part: Slice, done: Read) -> None:
-        import pyarrow as pa
-
         try:
-            found = [row for table in self._tables(part) for row in table.to_pylist()]
-        except (pa.ArrowException, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # the disk's fault, not the file's
-                raise
+            with finding_damage():
+                tables = list(self._tables(part))
+        except DamageError as error:
             reason = f"rows {part.first + 1} to {part.first + part.rows} of the file cannot be read ({error})"
             for place in range(part.rows):
                 where = f"{part.source.name}:{part.first + place + 1}"
                 done.bad.append(Bad(part.row + place, where, where, reason))
             return
-        for place, fields in enumerate(found):
+        for place, fields in enumerate(row for table in tables for row in _plain(table)):
             where = f"{part.source.name}:{part.first + place + 1}"
             try:
+                if isinstance(fields, EbertError):
+                    raise fields
                 self._add(part.row + place, where, fields, done)
             except EbertError as error:
                 done.bad.append(Bad(part.row + place, where, where, str(error)))
@@ -187,6 +186,17 @@ class Reader:
         if self._read.text in fields:
             own[TEXT] = fields[self._read.text]
         done.rows.append(Row(number, where if name is None else str(name), where, own))
+
+
+def _plain(table: "pa.Table") -> "list[dict[str, Any] | EbertError]":
+    """Give the rows of a table as plain values, or why one has none: it may hold bytes that are no text."""
+    try:
+        with finding_damage():
+            return list(table.to_pylist())
+    except DamageError as error:
+        if table.num_rows == 1:
+            return [EbertError(f"it cannot be read ({error})")]
+    return [row for place in range(table.num_rows) for row in _plain(table.slice(place, 1))]
 
 
 def _parse(line: bytes) -> dict[str, Any]:

@@ -12,8 +12,10 @@ import bulk_jobs
 import pytest
 from bulk_jobs import CountJob, Here, damaged_ends, rows_of, shard_bytes, write
 
+from ebert.bulk.jobs import each
 from ebert.bulk.local import LocalEngine
 from ebert.bulk.options import ReadOptions, Workers
+from ebert.bulk.rows import Row
 from ebert.bulk.run import run
 from ebert.errors import EbertError
 
@@ -223,9 +225,29 @@ def test_bad_rows_go_to_a_list_and_the_others_are_done(tmp_path):
     ]  # fmt: skip
     assert [one["reason"].partition(" (")[0] for one in bad] == [
         "refused", "KeyError: 'surprise'", "it has no text",
-        "its text has half a surrogate pair at 5 and is not text", "it is not JSON",
+        "its 'text' has half a surrogate pair and is not text", "it is not JSON",
     ]  # fmt: skip
     assert (done["rows"], done["errors"], done["blank"]) == (2, 5, 1)
+
+
+def test_what_is_made_of_each_row_may_fail_in_any_way():
+    rows = [Row(number, str(number), f"in:{number + 1}", {"text": "x"}) for number in range(4)]
+
+    def make(row, kinds):
+        if kind := kinds.get(row.number):
+            raise kind("why")
+        return row.number
+
+    bad = []
+    good, made = each(rows, lambda row: make(row, {1: OverflowError, 2: EbertError}), bad)
+    assert ([row.number for row in good], made) == ([0, 3], [0, 3])
+    assert [(one.row, one.reason) for one in bad] == [(1, "OverflowError: why"), (2, "why")]
+    for kind in (OSError, MemoryError):  # not the row's fault
+        with pytest.raises(kind):
+            each(rows, lambda row, kind=kind: make(row, {1: kind}), [])
+    with pytest.raises(KeyError):  # nor if all of them have it
+        each(rows, lambda row: make(row, dict.fromkeys(range(4), KeyError)), bad)
+    assert len(bad) == 2
 
 
 def test_rows_that_all_fail_by_surprise_are_not_to_blame(tmp_path):

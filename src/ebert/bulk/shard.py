@@ -81,7 +81,7 @@ class ShardWork:
         if report.read != shard.rows:
             raise AssertionError(f"{shard.rows} rows became {report.read}")
         note = {**asdict(report), "bad": [asdict(one) for one in bad], "key": self.task.key}
-        note.pop("worker")  # the same shard has the same bytes, whoever does it
+        note.pop("worker")  # the bytes do not tell who did it
         arrow.write(self.task.folder / ROWS / shard.file, done.table, note)
         attempts.end()
         return report
@@ -128,6 +128,7 @@ def _row_by_row(rows: Sequence[Row], worker: Worker, attempts: Attempts, fatal: 
             tables.append(done.table)
             bad += done.bad
             dropped += done.dropped
+    attempts.through()
     return Done(pa.concat_tables(tables).combine_chunks(), bad, dropped)
 
 

@@ -2,7 +2,7 @@
 
 Only the descriptions of shards and the reports go through Ray: a worker reads its rows from the shared folder and
 writes what comes of them there. Ray replaces a worker that dies and gives its shards to another one. Done twice, a
-shard is the same file with the same bytes, so nothing is lost or doubled.
+shard is the same file, so nothing is lost or doubled.
 """
 
 import logging

@@ -242,6 +242,30 @@ def test_a_store_that_was_added_to_is_another_model(small_linker, tmp_path):
         do(job, TEXTS, tmp_path)
 
 
+def test_other_names_of_what_was_added_make_another_model(small_linker, tmp_path):
+    import shutil
+
+    store = shutil.copytree(EBert.from_pretrained(small_linker).vectors.path, tmp_path / "store")
+    job = LinkJob(linker=small_linker, vectors=str(store))
+    vectors = Linker.from_pretrained(small_linker, vectors=store).vectors
+    vector = np.ones(vectors.dimension)
+    seen = [job.load().identity]
+    for more in ({}, {"aliases": ["Zorb"]}, {"wikidata": 7}, {"id": "own"}):
+        vectors.add("Zorblax", vector, replace=len(seen) > 1, **more)
+        seen.append(job.load().identity)
+    assert len({one["vectors"] for one in seen}) == 5
+    assert job.load().identity == seen[-1]
+
+
+def test_a_linker_that_prefers_to_link_nothing_is_another_model(small_linker, folders):
+    linker = Linker.from_pretrained(small_linker)
+    for name, shift in (("a", 0.0), ("b", 0.5)):
+        linker.null_shift = shift
+        linker.save_pretrained(folders / name / "linker")
+    first, second = (LinkJob(linker=str(folders / name / "linker")).load().identity for name in ("a", "b"))
+    assert {name for name in first if first[name] != second[name]} == {"null shift"}
+
+
 @pytest.mark.parametrize(
     ("job", "expected"),
     [

@@ -176,6 +176,23 @@ def test_other_inputs_options_or_models_are_refused_in_words(corpus, tmp_path):
     assert [row["letters"] for row in rows_of(out)] == [2 * number for number in range(100)]
 
 
+def test_beginning_anew_costs_nothing_but_what_a_job_wrote(corpus, tmp_path):
+    out = tmp_path / "out"
+    run(CountJob(), [corpus], out, read=ReadOptions(shard_rows=1), engine=Here())
+    own = [out / "notes.txt", out / ".hidden", out / "more" / "a.txt", out / "rows" / "own.parquet.bak",
+           out / "rows" / ".keep"]  # fmt: skip
+    for path in own:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    left = [out / "metrics.json", out / ".errors.jsonl.half", out / "rows" / ".000002.parquet.half"]
+    for path in left:
+        path.write_text("of a job")
+    run(CountJob(factor=2), [corpus], out, read=READ, engine=Here(), overwrite=True)
+    assert [path.read_text() for path in own] == ["mine"] * 5
+    assert not any(path.exists() for path in left)
+    assert len(list((out / "rows").glob("*.parquet"))) == 15
+
+
 def test_a_folder_of_something_else_is_left_alone(corpus, tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("x")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from ebert.bulk.folder import METRICS
 from ebert.bulk.inputs import Source
 from ebert.bulk.jobs import Done, each, together
 from ebert.bulk.loading import load_model
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ebert.probing.asking import Outcome, Plan
     from ebert.probing.question import Question
 
-METRICS = "metrics.json"
 FILTERS = ("all", "string-match")
 
 

@@ -24,6 +24,7 @@ PATIENCE = 300  # seconds to wait for another worker
 class CountJob:
     factor: int = 1
     weights: str = "of this job"
+    devices: str | None = None  # where to note on which ones it was loaded
 
     kind: ClassVar[str] = "count"
     columns: ClassVar[tuple[str, ...]] = ()
@@ -38,6 +39,8 @@ class CountJob:
         return {"factor": self.factor}
 
     def load(self, *, device=None):
+        if self.devices:
+            (Path(self.devices) / str(device)).touch()
         return CountWorker(self)
 
     def finish(self, folder, files):

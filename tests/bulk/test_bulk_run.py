@@ -352,6 +352,5 @@ def test_workers_take_a_share_of_the_cores():
 
     assert local.how_many(Workers()) <= local.cores()
     assert local.how_many(Workers(most=50)) == 50
-    assert local.how_many(Workers(gpus=1)) == 1
     assert bulk_jobs.CountJob().load().identity
     assert os.cpu_count() >= local.cores() >= 1

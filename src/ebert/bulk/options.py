@@ -46,7 +46,7 @@ class Workers:
     cpus: int | None = None
     """Cores of each; if not given, those of this machine are divided among them, and on a cluster each has one."""
     gpus: float = 0.0
-    """GPUs of each; less than one shares one among several workers."""
+    """GPUs of each; less than one shares one among several workers. On this machine it is one at most."""
 
     def __post_init__(self) -> None:
         if self.most is not None and self.most < self.least:

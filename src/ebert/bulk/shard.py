@@ -32,6 +32,7 @@ class Task:
     key: str  # of the job: what it writes is marked with it
     identity: dict[str, Any]  # of the model
     threads: int | None = None  # of each worker; as torch likes if not given
+    device: str | None = None  # of this worker; the job's if not given
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class ShardWork:
         """Load what is not loaded yet."""
         if self._worker is None or self._reader is None:
             with _threads(self.task.threads):
-                self._worker = self.task.job.load()
+                self._worker = self.task.job.load(device=self.task.device)
             if self._worker.identity != self.task.identity:
                 raise EbertError(
                     f"the model that {_name()} has is not the one that the job was begun with; all machines need the "

@@ -69,11 +69,11 @@ class CountWorker:
             if deaths < (1 if text.startswith("once") else 3):
                 mark.write_text("x" * (deaths + 1))
                 os.kill(os.getpid(), signal.SIGKILL)
-        if text.startswith("meet"):  # waits for another worker
-            place = Path(text.split()[1])
-            (place / str(os.getpid())).touch()
+        if text.startswith("meet"):  # waits for other workers until there are two, or as many as it says
+            _, place, *many = text.split()
+            (Path(place) / str(os.getpid())).touch()
             for _ in range(PATIENCE * 10):
-                if len(list(place.iterdir())) > 1:
+                if len(list(Path(place).iterdir())) >= int(*many or (2,)):
                     break
                 time.sleep(0.1)
             else:

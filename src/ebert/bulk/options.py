@@ -40,7 +40,7 @@ class Workers:
     """How many workers there are and what each of them has."""
 
     most: int | None = None
-    """As many as there are cores (of this machine, or of the cluster), if not given."""
+    """If not given, as many as this machine has cores, memory or GPUs for; or the cluster, which may grow."""
     least: int = 1
     """Of an autoscaling pool."""
     cpus: int | None = None

@@ -208,7 +208,7 @@ def _device(given: str | None, rest: dict[str, Any]) -> str | None:
         return given
     if given not in (None, "cuda"):
         raise EbertError(
-            f"--device {given} and --gpus-per-worker do not go together: each worker has a GPU of its own, or a share of "
-            "one; leave one of the two out"
+            f"--device {given} and --gpus-per-worker do not go together: each worker has a GPU of its own, or a share "
+            "of one; leave one of the two out"
         )
     return "cuda"

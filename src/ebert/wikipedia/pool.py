@@ -48,7 +48,9 @@ def run(
     workers: list[_Worker[Task, Result]] = []
     with closing(_ahead(iter(tasks), processes)) as ahead:
         try:
-            yield from _share_out(lambda: _Worker(own(len(workers)) if own else work, option), ahead, workers, processes)
+            yield from _share_out(
+                lambda: _Worker(own(len(workers)) if own else work, option), ahead, workers, processes
+            )
         finally:
             for worker in workers:
                 worker.stop()

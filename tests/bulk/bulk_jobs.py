@@ -24,6 +24,7 @@ PATIENCE = 300  # seconds to wait for another worker
 class CountJob:
     factor: int = 1
     weights: str = "of this job"
+    devices: str | None = None  # where to note on which ones it was loaded
 
     kind: ClassVar[str] = "count"
     columns: ClassVar[tuple[str, ...]] = ()
@@ -38,6 +39,8 @@ class CountJob:
         return {"factor": self.factor}
 
     def load(self, *, device=None):
+        if self.devices:
+            (Path(self.devices) / str(device)).touch()
         return CountWorker(self)
 
     def finish(self, folder, files):
@@ -60,16 +63,17 @@ class CountWorker:
     def _one(self, row, text):
         if text.startswith("kill"):
             os.kill(os.getpid(), signal.SIGKILL)
-        if text.startswith("once"):  # the first time only
+        if text.startswith(("once", "thrice")):  # the first time only, or the first three times
             mark = Path(text.split()[1])
-            if not mark.exists():
-                mark.touch()
+            deaths = len(mark.read_text()) if mark.exists() else 0
+            if deaths < (1 if text.startswith("once") else 3):
+                mark.write_text("x" * (deaths + 1))
                 os.kill(os.getpid(), signal.SIGKILL)
-        if text.startswith("meet"):  # waits for another worker
-            place = Path(text.split()[1])
-            (place / str(os.getpid())).touch()
+        if text.startswith("meet"):  # waits for other workers until there are two, or as many as it says
+            _, place, *many = text.split()
+            (Path(place) / str(os.getpid())).touch()
             for _ in range(PATIENCE * 10):
-                if len(list(place.iterdir())) > 1:
+                if len(list(Path(place).iterdir())) >= int(*many or (2,)):
                     break
                 time.sleep(0.1)
             else:
@@ -124,3 +128,12 @@ def rows_of(folder):
 
 def shard_bytes(folder):
     return {file.name: file.read_bytes() for file in (folder / "rows").iterdir()}
+
+
+def damaged_ends(data):
+    """Spoil what stands at the end of a Parquet file, in the ways that Arrow has different errors for."""
+    end, length = len(data) - 8, int.from_bytes(data[-8:-4], "little")
+    for begin, size in ((end - length, 20), (end - length // 2, 20), (end, 4)):
+        spoiled = bytearray(data)
+        spoiled[begin : begin + size] = b"\xff" * size
+        yield bytes(spoiled)

@@ -8,6 +8,7 @@ import lzma
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bulk_jobs import damaged_ends
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -159,6 +160,32 @@ def test_bad_rows_have_a_reason_and_the_others_go_on(tmp_path):
         assert expected in reason
 
 
+def test_a_text_of_another_name_is_not_the_text(tmp_path):
+    rows = [{"text": "another"}, {"body": "one", "text": "another"}, '"string"', {"id": "x", "body": None}]
+    path = write_jsonl(tmp_path / "a.jsonl", rows)
+    (tmp_path / "b.txt").write_text("line\n")
+    _, rows, bad, _ = read_all([path, tmp_path / "b.txt"], text="body", lines=True)
+    assert bad == []
+    assert [row.fields.get("text") for row in rows] == [None, "one", "string", None, "line"]
+    for row in (rows[0], rows[3]):
+        with pytest.raises(EbertError, match=r"it has no text \(a string called 'body'\)"):
+            _ = row.text
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"text": "half \ud800"}, {"more": "\udfff"}, {"more": ["good", {"deep": ["\ud800"]}]}, {"more": {"\ud800": 1}},
+    ],
+)  # fmt: skip
+def test_strings_that_are_no_text_make_a_bad_row(tmp_path, fields):
+    rows = [{"text": "good"}, {"id": "x", "text": "good", **fields}, {"text": "good", "unread": "\ud800"}]
+    _, rows, bad, _ = read_all([write_jsonl(tmp_path / "a.jsonl", rows)])
+    assert [row.number for row in rows] == [0, 2]
+    assert [(one.row, one.id, one.where) for one in bad] == [(1, "x", "a.jsonl:2")]
+    assert bad[0].reason == f"its {next(iter(fields))!r} has half a surrogate pair and is not text"
+
+
 def test_a_row_without_the_name_that_was_asked_for_is_bad(tmp_path):
     _, rows, bad, _ = read_all([write_jsonl(tmp_path / "a.jsonl", [{"text": "x"}, {"key": 1, "text": "x"}])], id="key")
     assert [row.id for row in rows] == ["1"]
@@ -201,6 +228,25 @@ def test_a_truncated_file_is_named_before_the_work_begins(tmp_path, name):
     path.write_bytes(path.read_bytes()[:-50])
     with pytest.raises(EbertError, match=rf"{name} is .*truncated"):
         read_all([path], lines=True)
+
+
+def test_a_damaged_end_of_parquet_is_named_before_the_work_begins(tmp_path):
+    path = write_parquet(tmp_path / "a.parquet", 50)
+    for spoiled in damaged_ends(path.read_bytes()):
+        path.write_bytes(spoiled)
+        with pytest.raises(EbertError, match=r"a\.parquet is no Parquet file, or is truncated or damaged"):
+            read_all([path])
+
+
+def test_text_of_parquet_that_is_none_is_a_bad_row(tmp_path):
+    """Arrow does not look into strings when it reads them."""
+    texts = pa.array([b"good", b"\xff", b"too"], pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), 3, texts.buffers())
+    pq.write_table(pa.table({"text": texts, "id": ["a", "b", "c"]}), tmp_path / "a.parquet")
+    _, rows, bad, _ = read_all([tmp_path / "a.parquet"])
+    assert [(row.id, row.text) for row in rows] == [("a", "good"), ("c", "too")]
+    assert [(one.row, one.where) for one in bad] == [(1, "a.parquet:2")]
+    assert "it cannot be read ('utf-8' codec" in bad[0].reason
 
 
 def test_what_cannot_be_read_at_all(tmp_path):

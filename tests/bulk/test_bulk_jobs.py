@@ -114,14 +114,19 @@ def test_rows_that_cannot_be_encoded(small_model, tmp_path):
         "a", "a city " * 100, "[[France", "",
         {"id": "4", "text": "Rome", "mentions": [{"start": 0, "end": 9, "entity": "x"}]},
         {"id": "5", "text": "Rome", "mentions": [{"from": 0}]}, "is",
+        {"id": "7", "text": "Rome", "mentions": [{"start": float("inf"), "end": 4, "entity": "x"}]},
+        {"id": "8", "text": "Rome", "mentions": [{"start": 0, "end": 4, "entity": "\ud800"}]},
     ]  # fmt: skip
     _, rows, bad = do(EncodeJob(model=small_model), texts, tmp_path)
     assert [row["id"] for row in rows] == ["0", "6"]
     for one, reason in zip(
-        bad, ["takes 64: shorten or split it", "never closes it", "empty", "not a span", "cannot be read"], strict=True
-    ):
+        bad,
+        ["takes 64: shorten or split it", "never closes it", "empty", "not a span", "cannot be read", "cannot be read",
+         "half a surrogate pair"],
+        strict=True,
+    ):  # fmt: skip
         assert reason in one["reason"]
-    assert [one["id"] for one in bad] == ["1", "2", "3", "4", "5"]
+    assert [one["id"] for one in bad] == ["1", "2", "3", "4", "5", "7", "8"]
 
 
 def test_a_shard_without_good_rows_has_the_same_columns(small_model, tmp_path):
@@ -175,16 +180,35 @@ def test_rows_that_are_no_questions(small_model, tmp_path):
     rows = [
         QUESTIONS[0], {"text": "no mask", "answers": ["Paris"]}, {"text": "[MASK]"},
         {"text": "a city " * 100 + "[MASK]", "answers": ["a"]}, {"text": "[MASK] is", "answers": ["é"]},
-        {"text": "[MASK]", "answers": ["a"], "what": 1},
+        {"text": "[MASK]", "answers": ["a"], "what": 1}, {"text": "[MASK]", "answers": ["\ud800"]},
+        {"text": "[MASK]", "answers": ["a"], "relation": "\ud800"},
+        {"template": "[X] is [Y]", "subject": "Rome", "entity": "\ud800", "answers": ["a"]},
     ]  # fmt: skip
-    _, good, bad = do(ProbeJob(model=small_model), rows, tmp_path)
+    _, good, bad = do(ProbeJob(model=small_model, modes=("bert", "concat")), rows, tmp_path)
     assert len(good) == 1
     for one, reason in zip(
         bad,
-        ["0 [MASK]", "no answers", "shorten or split", "not a candidate", "'what', which mean nothing"],
+        ["0 [MASK]", "no answers", "shorten or split", "not a candidate", "'what', which mean nothing",
+         "'answers' has half", "'relation' has half", "'entity' has half"],
         strict=True,
-    ):
+    ):  # fmt: skip
         assert reason in one["reason"]
+
+
+def test_a_question_that_breaks_the_encoder_costs_no_other(small_model, tmp_path, monkeypatch):
+    from ebert.probing.asking import Asker
+
+    ask = Asker.__call__
+
+    def fussy(self, units):
+        if any("Nowhere" in question.text for _, question in units):
+            raise RuntimeError("out of memory")
+        return ask(self, units)
+
+    monkeypatch.setattr(Asker, "__call__", fussy)
+    _, rows, bad = do(ProbeJob(model=small_model), QUESTIONS, tmp_path)
+    assert len(rows) == len(QUESTIONS) - 1
+    assert [(one["id"], one["reason"]) for one in bad] == [("own", "RuntimeError: out of memory")]
 
 
 def test_questions_in_parquet(small_model, folders):
@@ -216,6 +240,30 @@ def test_a_store_that_was_added_to_is_another_model(small_linker, tmp_path):
     Linker.from_pretrained(small_linker, vectors=store).add("Zorblax", np.ones(job.load()._linker.vectors.dimension))
     with pytest.raises(EbertError, match="model vectors has changed"):
         do(job, TEXTS, tmp_path)
+
+
+def test_other_names_of_what_was_added_make_another_model(small_linker, tmp_path):
+    import shutil
+
+    store = shutil.copytree(EBert.from_pretrained(small_linker).vectors.path, tmp_path / "store")
+    job = LinkJob(linker=small_linker, vectors=str(store))
+    vectors = Linker.from_pretrained(small_linker, vectors=store).vectors
+    vector = np.ones(vectors.dimension)
+    seen = [job.load().identity]
+    for more in ({}, {"aliases": ["Zorb"]}, {"wikidata": 7}, {"id": "own"}):
+        vectors.add("Zorblax", vector, replace=len(seen) > 1, **more)
+        seen.append(job.load().identity)
+    assert len({one["vectors"] for one in seen}) == 5
+    assert job.load().identity == seen[-1]
+
+
+def test_a_linker_that_prefers_to_link_nothing_is_another_model(small_linker, folders):
+    linker = Linker.from_pretrained(small_linker)
+    for name, shift in (("a", 0.0), ("b", 0.5)):
+        linker.null_shift = shift
+        linker.save_pretrained(folders / name / "linker")
+    first, second = (LinkJob(linker=str(folders / name / "linker")).load().identity for name in ("a", "b"))
+    assert {name for name in first if first[name] != second[name]} == {"null shift"}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """The Ray engine gives what the local one gives, to the byte; its bad rows, dead workers and errors are as theirs."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import test_bulk_docs
@@ -25,6 +27,7 @@ pytestmark = [
     pytest.mark.usefixtures("shared_cluster"),
 ]
 READ = ReadOptions(shard_rows=5)
+STORE = 100 << 20  # bytes
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +81,23 @@ def test_the_pool_grows_while_there_is_work(tmp_path):
     done = run(CountJob(), [corpus], tmp_path / "ray", read=READ, engine=RayEngine(Workers(most=2)))
     assert (done["rows"], done["errors"]) == (30, 0)
     assert len(list((tmp_path / "place").iterdir())) == 2
+
+
+def test_the_pool_grows_with_the_cluster(shared_cluster, tmp_path):
+    """Nobody says how many workers there are; two wait for a third, for which a machine comes when both are there."""
+    place, added = tmp_path / "place", []
+    place.mkdir()
+    corpus = write(tmp_path / "in.jsonl", [f"meet {place} 3" for _ in range(60)])
+    with ThreadPoolExecutor(1) as thread:  # as nodes can be added by the main one only
+        job = thread.submit(run, CountJob(), [corpus], tmp_path / "ray", read=READ, engine=RayEngine())
+        while not job.done():
+            if not added and len(list(place.iterdir())) == 2:
+                added.append(shared_cluster.add_node(num_cpus=1, object_store_memory=STORE))
+            time.sleep(0.1)
+    for node in added:
+        shared_cluster.remove_node(node)
+    assert (job.result()["rows"], job.result()["errors"]) == (60, 0)
+    assert len(list(place.iterdir())) == 3
 
 
 def test_what_goes_wrong_in_a_worker_is_said_in_its_words(tmp_path):

@@ -1,7 +1,8 @@
 """Parquet, by way of pyarrow, which is an extra."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +24,34 @@ def need_pyarrow() -> None:
         raise EbertError("bulk work reads and writes Parquet: pip install 'ebert[bulk]'") from None
 
 
+class DamageError(EbertError):
+    """A file cannot be read, and that is its own fault."""
+
+
+@contextmanager
+def finding_damage() -> Iterator[None]:
+    """Give one error for the many that Arrow has for damage, and leave those of the disk, which have a number."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, ValueError, OverflowError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise DamageError(str(error).strip()) from None
+
+
 def open_parquet(path: Path) -> "pq.ParquetFile":
     """Open a Parquet file, or say what is wrong with it."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return pq.ParquetFile(path)
-    except pa.ArrowInvalid as error:
-        raise EbertError(f"{path} is no Parquet file, or is truncated ({error}); get or write it again") from None
+        with finding_damage():
+            return pq.ParquetFile(path)
+    except DamageError as error:
+        raise EbertError(
+            f"{path} is no Parquet file, or is truncated or damaged ({error}); get or write it again"
+        ) from None
 
 
 def write(path: Path, table: "pa.Table", note: Mapping[str, Any]) -> None:
@@ -48,11 +68,11 @@ def write(path: Path, table: "pa.Table", note: Mapping[str, Any]) -> None:
 
 def read_note(path: Path) -> dict[str, Any] | None:
     """Give what a file of ours says about itself; None if there is none or it is damaged."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        note: Any = json.loads((pq.read_metadata(path).metadata or {})[NOTE])
-    except (FileNotFoundError, pa.ArrowInvalid, KeyError, ValueError):
+        with finding_damage():
+            note: Any = json.loads((pq.read_metadata(path).metadata or {})[NOTE])
+    except (FileNotFoundError, DamageError, KeyError):
         return None
     return note if isinstance(note, dict) else None

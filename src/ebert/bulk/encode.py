@@ -162,6 +162,6 @@ def passage_of(row: Row) -> Passage:
         return Passage.parse(row.text)
     try:
         found = tuple(Mention(int(m["start"]), int(m["end"]), str(m["entity"])) for m in mentions)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise EbertError(f"its mentions cannot be read ({error!r}): each has 'start', 'end' and 'entity'") from None
     return Passage(row.text, found)

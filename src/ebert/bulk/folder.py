@@ -7,6 +7,7 @@ another model is refused, as results of two kinds would be mixed.
 
 import hashlib
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,11 +21,14 @@ from ebert.bulk.inputs import MANIFEST
 from ebert.bulk.planning import Shard
 from ebert.bulk.shard import ATTEMPTS, KEY, ROWS, Report, read_report
 from ebert.errors import EbertError
-from ebert.folders import LOCK, alone_in, differences
+from ebert.folders import alone_in, differences
 
-ERRORS = "errors.jsonl"
+ERRORS, METRICS = "errors.jsonl", "metrics.json"
 FORMAT = 1
 SHOWN = 5  # differences in a message
+
+_HALF = r"\.{}\.\w+"  # what a process that was killed was writing
+_SHARD = r"\d{6,}\.parquet"
 
 
 class JobFolder:
@@ -71,8 +75,7 @@ class JobFolder:
         (self.path / ROWS).mkdir(exist_ok=True)
         shutil.rmtree(self.path / ATTEMPTS, ignore_errors=True)
         (self.path / ATTEMPTS).mkdir()
-        for left in (self.path / ROWS).glob(".*"):  # half a shard of a worker that was killed
-            left.unlink(missing_ok=True)
+        _remove(self.path / ROWS, _HALF.format(_SHARD))
         with files.replacing(self.path / KEY, "w") as file:
             file.write(self.key)
         self._write({"complete": False})
@@ -109,8 +112,14 @@ def _compare(folder: Path, identity: Mapping[str, Any], *, overwrite: bool) -> N
             f"{folder} is a job of something else: {shown}. Choose another --out, or replace it (--overwrite)"
         )
     if overwrite:
-        for name in (ROWS, ATTEMPTS):
-            shutil.rmtree(folder / name, ignore_errors=True)
-        for file in folder.iterdir():
-            if file.name not in (LOCK, MANIFEST) and file.is_file():
-                file.unlink()
+        shutil.rmtree(folder / ATTEMPTS, ignore_errors=True)
+        _remove(folder / ROWS, _SHARD, _HALF.format(_SHARD))
+        ours = "|".join(map(re.escape, (ERRORS, METRICS, KEY)))
+        _remove(folder, ours, _HALF.format(f"({ours}|{re.escape(MANIFEST)})"))
+
+
+def _remove(folder: Path, *patterns: str) -> None:
+    """Remove the files of a folder whose names are of these kinds; people may have put their own beside them."""
+    for file in folder.iterdir() if folder.is_dir() else ():
+        if any(re.fullmatch(pattern, file.name) for pattern in patterns) and file.is_file():
+            file.unlink(missing_ok=True)

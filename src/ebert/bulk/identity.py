@@ -25,6 +25,8 @@ def _store(vectors: Vectors) -> str:
     digest = hashlib.sha256(json.dumps(asdict(vectors.info), sort_keys=True).encode())
     for title, vector in vectors.added():
         digest.update(title.encode() + b"\0" + vector.tobytes())
+    for name in vectors.added_names():
+        digest.update(json.dumps(name).encode() + b"\n")
     return digest.hexdigest()
 
 

@@ -74,16 +74,23 @@ def need_text(source: Source, columns: Sequence[str] | None, read: ReadOptions) 
 def each(
     rows: Sequence[Row], make: Callable[[Row], Result], bad: list[Bad]
 ) -> tuple[list[Row], list[Result]]:  # fmt: skip
-    """Make something of every row; give the good rows with it, and put the others among the bad ones."""
+    """Make something of every row; give the good rows with it, and put the others among the bad ones.
+
+    If each of several rows fails for a reason that is not its own fault, something else is wrong, and that is raised.
+    """
     good: list[Row] = []
     made: list[Result] = []
+    before, surprises = len(bad), list[Exception]()
     for row in rows:
         try:
             made.append(make(row))
-        except EbertError as error:
-            bad.append(Bad.of(row, error))
+        except (OSError, MemoryError):  # of the machine, not of the row
+            raise
+        except Exception as error:
+            _blame(row, error, bad, surprises)
         else:
             good.append(row)
+    _doubt(rows, bad, before, surprises)
     return good, made
 
 
@@ -96,9 +103,7 @@ def together(rows: Sequence[Row], run: Callable[[Sequence[Row]], list[Result]], 
         return []
     before, surprises = len(bad), list[Exception]()
     results = _halved(rows, run, bad, surprises)
-    if not results and len(rows) > 1 and len(surprises) == len(rows):
-        del bad[before:]
-        raise surprises[-1]
+    _doubt(rows, bad, before, surprises)
     return results
 
 
@@ -113,9 +118,21 @@ def _halved(
         if len(rows) > 1:
             middle = len(rows) // 2
             return _halved(rows[:middle], run, bad, surprises) + _halved(rows[middle:], run, bad, surprises)
-        if isinstance(error, EbertError):
-            bad.append(Bad.of(rows[0], error))
-        else:
-            surprises.append(error)
-            bad.append(Bad.of(rows[0], f"{type(error).__name__}: {error}"))
+        _blame(rows[0], error, bad, surprises)
         return []
+
+
+def _blame(row: Row, error: Exception, bad: list[Bad], surprises: list[Exception]) -> None:
+    """List a row with what it made fail."""
+    if isinstance(error, EbertError):
+        bad.append(Bad.of(row, error))
+    else:
+        surprises.append(error)
+        bad.append(Bad.of(row, f"{type(error).__name__}: {error}"))
+
+
+def _doubt(rows: Sequence[Row], bad: list[Bad], before: int, surprises: list[Exception]) -> None:
+    """Take the rows off the list again, and raise what it was, if all failed in ways that nobody thought of."""
+    if len(rows) > 1 and len(surprises) == len(rows):
+        del bad[before:]
+        raise surprises[-1]

@@ -78,6 +78,7 @@ class LinkWorker:
             "linker": asdict(linker.options),
             "generator": asdict(found) if is_dataclass(found) and not isinstance(found, type) else None,
             "threshold": linker.threshold,
+            "null shift": linker.null_shift,
         }
 
     def __call__(self, rows: Sequence[Row]) -> Done:

@@ -40,13 +40,13 @@ class Workers:
     """How many workers there are and what each of them has."""
 
     most: int | None = None
-    """As many as there are cores (of this machine, or of the cluster), if not given."""
+    """If not given, as many as this machine has cores, memory or GPUs for; or the cluster, which may grow."""
     least: int = 1
     """Of an autoscaling pool."""
     cpus: int | None = None
     """Cores of each; if not given, those of this machine are divided among them, and on a cluster each has one."""
     gpus: float = 0.0
-    """GPUs of each; less than one shares one among several workers."""
+    """GPUs of each; less than one shares one among several workers. On this machine it is one at most."""
 
     def __post_init__(self) -> None:
         if self.most is not None and self.most < self.least:

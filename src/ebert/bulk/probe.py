@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from ebert.bulk.folder import METRICS
 from ebert.bulk.inputs import Source
 from ebert.bulk.jobs import Done, each, together
 from ebert.bulk.loading import load_model
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ebert.probing.asking import Outcome, Plan
     from ebert.probing.question import Question
 
-METRICS = "metrics.json"
 FILTERS = ("all", "string-match")
 
 
@@ -58,7 +58,7 @@ class ProbeJob:
         """Give the job with the answers of all questions."""
         found: dict[str, None] = {}
         for row in rows():
-            with suppress(EbertError):  # a bad row, which its worker will list
+            with suppress(Exception):  # a bad row, which its worker will list
                 found.update(dict.fromkeys(_question(row).answers))
         return replace(self, answers=tuple(found))
 
@@ -111,8 +111,7 @@ class ProbeWorker:
         good, asked = each(rows, self._asked, bad)
         by_row = {row.number: item for row, item in zip(good, asked, strict=True)}
         fitting = together(good, lambda some: self._cut(some, by_row), bad)
-        items = [by_row[row.number] for row in fitting]
-        values = self._values(fitting, items) if items else []
+        values = together(fitting, lambda some: self._values(some, [by_row[row.number] for row in some]), bad)
         return Done(pa.Table.from_pylist(values, schema()), bad, Counter())
 
     def _asked(self, row: Row) -> "_Asked":

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from ebert.bulk.arrow import open_parquet
+from ebert.bulk.arrow import DamageError, finding_damage, open_parquet
 from ebert.bulk.inputs import Source, open_lines, speaking_of
 from ebert.bulk.options import TEXT, ReadOptions
 from ebert.bulk.planning import Shard, Slice
@@ -24,17 +24,16 @@ class Row:
     id: str
     where: str  # file and line
     fields: dict[str, Any]  # the text is always called `text`
+    named: str = TEXT  # what the input calls it
 
     @property
     def text(self) -> str:
         """Its text, or why it has none."""
         text = self.fields.get(TEXT)
+        if text is None:
+            raise EbertError(f"it has no text (a string called {self.named!r})")
         if not isinstance(text, str):
-            raise EbertError("it has no text" if text is None else f"its text is {type(text).__name__}, not a string")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise EbertError(f"its text has half a surrogate pair at {error.start} and is not text") from None
+            raise EbertError(f"its text ({self.named!r}) is {type(text).__name__}, not a string")
         return text
 
 
@@ -127,27 +126,26 @@ class Reader:
                 continue
             where = f"{part.source.name}:{number + 1}"
             try:
-                fields = _parse(line) if json_lines else {TEXT: _decode(line.removesuffix(b"\r"))}
-                self._add(part.row + place, where, fields, done)
+                value = _parse(line) if json_lines else _decode(line.removesuffix(b"\r"))
+                self._add(part.row + place, where, value, done)
             except EbertError as error:
                 done.bad.append(Bad(part.row + place, where, where, str(error)))
 
     def _parquet(self, part: Slice, done: Read) -> None:
-        import pyarrow as pa
-
         try:
-            found = [row for table in self._tables(part) for row in table.to_pylist()]
-        except (pa.ArrowException, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # the disk's fault, not the file's
-                raise
+            with finding_damage():
+                tables = list(self._tables(part))
+        except DamageError as error:
             reason = f"rows {part.first + 1} to {part.first + part.rows} of the file cannot be read ({error})"
             for place in range(part.rows):
                 where = f"{part.source.name}:{part.first + place + 1}"
                 done.bad.append(Bad(part.row + place, where, where, reason))
             return
-        for place, fields in enumerate(found):
+        for place, fields in enumerate(row for table in tables for row in _plain(table)):
             where = f"{part.source.name}:{part.first + place + 1}"
             try:
+                if isinstance(fields, EbertError):
+                    raise fields
                 self._add(part.row + place, where, fields, done)
             except EbertError as error:
                 done.bad.append(Bad(part.row + place, where, where, str(error)))
@@ -175,7 +173,9 @@ class Reader:
             raise EbertError(f"{part.source.path} has changed since the job began; begin anew (--overwrite)")
         return data
 
-    def _add(self, number: int, where: str, fields: dict[str, Any], done: Read) -> None:
+    def _add(self, number: int, where: str, value: dict[str, Any] | str, done: Read) -> None:
+        """Add a row: a text, or one with its name and other fields."""
+        fields = {} if isinstance(value, str) else value
         name = fields.get(self._read.name)
         if name is None and self._read.id is not None:
             raise EbertError(f"it has no {self._read.id!r}")
@@ -183,22 +183,52 @@ class Reader:
             raise EbertError(f"its {self._read.name!r} is {name!r}; a name or a number is needed")
         if isinstance(name, str) and not titles.is_text(name):
             raise EbertError(f"its {self._read.name!r} is not text")
-        own = {key: value for key, value in fields.items() if key not in (self._read.name, self._read.text)}
-        if self._read.text in fields:
-            own[TEXT] = fields[self._read.text]
-        done.rows.append(Row(number, where if name is None else str(name), where, own))
+        # A `text` is none if another name was asked for.
+        own = {key: field for key, field in fields.items() if key not in (self._read.name, self._read.text, TEXT)}
+        if isinstance(value, str) or self._read.text in fields:
+            own[TEXT] = value if isinstance(value, str) else fields[self._read.text]
+        row = Row(number, where if name is None else str(name), where, own, self._read.text)
+        for key in (TEXT, *self._columns):
+            if not _is_text(own.get(key)):
+                label = self._read.text if key == TEXT else key
+                done.bad.append(Bad.of(row, f"its {label!r} has half a surrogate pair and is not text"))
+                return
+        done.rows.append(row)
 
 
-def _parse(line: bytes) -> dict[str, Any]:
+def _is_text(value: Any) -> bool:
+    """Tell whether all strings in a value can be written down: JSON can spell what is no text."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str) and not titles.is_text(one):
+            return False
+        if isinstance(one, dict):
+            left += [*one, *one.values()]
+        elif isinstance(one, list):
+            left += one
+    return True
+
+
+def _plain(table: "pa.Table") -> "list[dict[str, Any] | EbertError]":
+    """Give the rows of a table as plain values, or why one has none: it may hold bytes that are no text."""
+    try:
+        with finding_damage():
+            return list(table.to_pylist())
+    except DamageError as error:
+        if table.num_rows == 1:
+            return [EbertError(f"it cannot be read ({error})")]
+    return [row for place in range(table.num_rows) for row in _plain(table.slice(place, 1))]
+
+
+def _parse(line: bytes) -> dict[str, Any] | str:
     try:
         value = json.loads(_decode(line))
     except (ValueError, RecursionError) as error:
         if isinstance(error, EbertError):
             raise
         raise EbertError(f"it is not JSON ({error})") from None
-    if isinstance(value, str):
-        return {TEXT: value}
-    if not isinstance(value, dict):
+    if not isinstance(value, dict | str):
         raise EbertError(f"it is not a JSON object but {type(value).__name__}")
     return value
 

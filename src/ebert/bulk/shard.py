@@ -32,6 +32,7 @@ class Task:
     key: str  # of the job: what it writes is marked with it
     identity: dict[str, Any]  # of the model
     threads: int | None = None  # of each worker; as torch likes if not given
+    device: str | None = None  # of this worker; the job's if not given
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class ShardWork:
         if report.read != shard.rows:
             raise AssertionError(f"{shard.rows} rows became {report.read}")
         note = {**asdict(report), "bad": [asdict(one) for one in bad], "key": self.task.key}
-        note.pop("worker")  # the same shard has the same bytes, whoever does it
+        note.pop("worker")  # the bytes do not tell who did it
         arrow.write(self.task.folder / ROWS / shard.file, done.table, note)
         attempts.end()
         return report
@@ -96,7 +97,7 @@ class ShardWork:
         """Load what is not loaded yet."""
         if self._worker is None or self._reader is None:
             with _threads(self.task.threads):
-                self._worker = self.task.job.load()
+                self._worker = self.task.job.load(device=self.task.device)
             if self._worker.identity != self.task.identity:
                 raise EbertError(
                     f"the model that {_name()} has is not the one that the job was begun with; all machines need the "
@@ -128,6 +129,7 @@ def _row_by_row(rows: Sequence[Row], worker: Worker, attempts: Attempts, fatal: 
             tables.append(done.table)
             bad += done.bad
             dropped += done.dropped
+    attempts.through()
     return Done(pa.concat_tables(tables).combine_chunks(), bad, dropped)
 
 

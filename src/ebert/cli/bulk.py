@@ -8,6 +8,7 @@ import click
 
 from ebert.cli.common import device_options, json_option, model_folder, overwrite_option, print_facts, print_json
 from ebert.cli.engine import engine_of, worker_options
+from ebert.errors import EbertError
 
 if TYPE_CHECKING:
     from ebert.bulk.jobs import Job
@@ -202,5 +203,12 @@ def _path(name: str | None) -> str | None:
 
 
 def _device(given: str | None, rest: dict[str, Any]) -> str | None:
-    """Give where the encoder runs: on a GPU, if workers have one."""
-    return given or ("cuda" if rest["gpus_per_worker"] else None)
+    """Give where the encoder runs: on a GPU, if workers have one. Which one it is, is for the engine to say."""
+    if not rest["gpus_per_worker"]:
+        return given
+    if given not in (None, "cuda"):
+        raise EbertError(
+            f"--device {given} and --gpus-per-worker do not go together: each worker has a GPU of its own, or a share "
+            "of one; leave one of the two out"
+        )
+    return "cuda"

@@ -31,7 +31,7 @@ def worker_options(command: Command) -> Command:
     """Add what workers there are."""
     for option in reversed((
         engine_option,
-        click.option("--workers", type=click.IntRange(1), help="At most so many.  [default: as many as cores]"),
+        click.option("--workers", type=click.IntRange(1), help="At most so many.  [default: as there is room for]"),
         click.option("--least-workers", type=click.IntRange(1), default=1, show_default=True,
                      help="Of the pool that grows and shrinks (ray)."),
         click.option("--cpus-per-worker", type=click.IntRange(1),

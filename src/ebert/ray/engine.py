@@ -2,7 +2,7 @@
 
 Only the descriptions of shards and the reports go through Ray: a worker reads its rows from the shared folder and
 writes what comes of them there. Ray replaces a worker that dies and gives its shards to another one. Done twice, a
-shard is the same file with the same bytes, so nothing is lost or doubled.
+shard is the same file, so nothing is lost or doubled.
 """
 
 import logging
@@ -17,7 +17,7 @@ from ebert.bulk.options import Workers
 from ebert.bulk.planning import Shard
 from ebert.bulk.shard import Report, ShardWork, Task
 from ebert.errors import EbertError
-from ebert.ray.cluster import connected, cores, first_line, need_ray
+from ebert.ray.cluster import connected, first_line, need_ray
 
 AHEAD = 2  # shards that a worker has at hand: the next one waits while it is at one
 BUSY = 1.5  # shards at hand of each worker, on average, from which on there are to be more workers
@@ -35,7 +35,8 @@ class RayEngine:
         """Do shards."""
         ray, workers, cpus = need_ray(), self.workers, self.workers.cpus or 1
         with connected(self.address, cpus=cpus * how_many(workers)), _settings(ray):
-            most = min(len(shards), workers.most or max(workers.least, cores() // cpus))
+            # Ray hires only as many as the cluster has room for, and more when the cluster has grown.
+            most = min(len(shards), workers.most or len(shards))
             pool = ray.data.ActorPoolStrategy(
                 min_size=min(workers.least, most), max_size=most, max_tasks_in_flight_per_actor=AHEAD
             )

@@ -45,7 +45,11 @@ def wikidata_id(name: str) -> int | None:
 
 def is_text(name: str) -> bool:
     """Tell whether a name can be written down: half a surrogate pair cannot."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in name)
+    try:
+        name.encode()  # much faster than to look at every letter
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _first(title: str, change: Callable[[str], str]) -> str:

@@ -126,6 +126,14 @@ class Overlay(Names):
                 yield Added((row, title, count, wikidata), hides, self._vector(blob))
             last = page[-1][0]
 
+    def names(self) -> Iterator[tuple[int | str | None, ...]]:
+        """Go through all that is known of added entities beside their vectors, in an order that it alone decides."""
+        if self:
+            yield from (entity.row for entity in self.all())
+            yield from self.redirects()
+            yield from self.ids()
+            yield from self.surfaces()
+
     def add(self, connection: sqlite3.Connection, new: Addition) -> EntityRow:
         """Add an entity, or give it another vector; for whoever has it `locked`."""
         cursor = connection.execute(

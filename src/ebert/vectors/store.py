@@ -385,6 +385,10 @@ class Vectors:
         for entity in self._added.all():
             yield entity.row[1], entity.vector
 
+    def added_names(self) -> Iterator[tuple[int | str | None, ...]]:
+        """Go through titles, counts, Wikidata and own ids, aliases and surfaces of what was added, to compare them."""
+        return self._added.names()
+
     # Housekeeping
 
     def describe(self) -> dict[str, Any]:

@@ -34,10 +34,12 @@ def run(
     processes: int,
     apart: bool = False,
     option: str = "--threads",
+    own: Callable[[int], Callable[[Task], Result]] | None = None,
 ) -> Iterator[tuple[Task, Result]]:
     """Give the results of tasks as they come. What a task raises is raised here, when the others that run are done.
 
     One process alone is this one, unless it is to stand `apart`. `option` is how the user says how many there are.
+    `own` gives what each process does, by its number, where they do not all do the same.
     """
     if processes < 2 and not apart:
         for task in tasks:
@@ -46,7 +48,9 @@ def run(
     workers: list[_Worker[Task, Result]] = []
     with closing(_ahead(iter(tasks), processes)) as ahead:
         try:
-            yield from _share_out(lambda: _Worker(work, option), ahead, workers, processes)
+            yield from _share_out(
+                lambda: _Worker(own(len(workers)) if own else work, option), ahead, workers, processes
+            )
         finally:
             for worker in workers:
                 worker.stop()

@@ -82,7 +82,7 @@ def test_an_encoder_that_moved(tiny, tmp_path):
 
 def test_other_words_and_other_wordpieces_are_refused(tiny, tmp_path):
     tiny.model("bert").save_pretrained(tmp_path / "model")
-    with pytest.raises(EbertError, match=r"has other words than the store .* was fitted on; give the right store"):
+    with pytest.raises(EbertError, match=r"has other words than the store .* was made with; give the right store"):
         EBert.from_pretrained(tmp_path / "model", vectors=store(seed=1))
     for other in (tiny.folder("bert-uncased"), str(ARCHITECTURES["bert"].save(tmp_path / "other", seed=1))):
         with pytest.raises(EbertError, match="has other wordpieces or wordpiece vectors than the encoder"):

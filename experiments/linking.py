@@ -214,10 +214,13 @@ def table(result: dict[str, Any]) -> str:
         first = next(iter(result["rows"].values()))
         ceilings = [first[one][kind]["candidate_recall"] for one in SETS]
         lines += ["| *gold among the candidates* | " + " | ".join(f"*{value:.1f}*" for value in ceilings) + " |", ""]
+        if result["differences"]:
+            head = f"| {BEST} against, with 95 % intervals | " + " | ".join(SETS) + " |"
+            lines += [head, "|---|" + "---|" * len(SETS)]
         for other, sets in result["differences"].items():
             cells = [sets[one][kind] for one in SETS]
             shown = " | ".join(f"{cell['value']:+.1f} [{cell['low']:+.1f}, {cell['high']:+.1f}]" for cell in cells)
-            lines.append(f"| {BEST} against {other} | {shown} |")
+            lines.append(f"| {other} | {shown} |")
         lines.append("")
     return "\n".join(lines)
 

@@ -28,7 +28,7 @@ from ebert.bert.cache import home
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 MODES = ("bert", "concat", "replace", "wikipedia2vec-concat", "wikipedia2vec-replace")
 RUNS = {mode: (mode, 3) for mode in MODES} | {"bert-10": ("bert", 10)}
-STORES = ("best768", "paper")
+STORES = ("all768", "paper")
 RATE, SEED, DEV = "5e-5", 0, 2000
 
 
@@ -73,7 +73,7 @@ def publish(work: Path, out: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--store", type=Path, help="vectors of dimension 768 (default: best768 or paper)")
+    parser.add_argument("--store", type=Path, help="vectors of dimension 768 (default: all768 or paper)")
     parser.add_argument("--bert", default="bert-base-cased")
     parser.add_argument("--data", type=Path, default=DATA / "fewrel.tar.xz")
     parser.add_argument("--ids", type=Path, default=DATA / "fb15k_entity2wikidata.json")

@@ -232,7 +232,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE.parent / "results" / "linking")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--ids", type=Path, default=DATA / "fb15k_entity2wikidata.json")
-    parser.add_argument("--vectors", type=Path, default=vectors / "best768")
+    parser.add_argument("--vectors", type=Path, default=vectors / "all768")
     parser.add_argument("--corpus", type=Path, default=vectors / "corpus")
     parser.add_argument("--bert", default="bert-base-cased")
     parser.add_argument("--documents", type=int, default=1000, help="to train on")

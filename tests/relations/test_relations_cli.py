@@ -1,13 +1,14 @@
 """The commands, as the shell runs them."""
 
 import dataclasses
+import io
 import json
 import lzma
 import sys
 
 import pytest
 
-from ebert import cli
+from ebert import cli, files
 from ebert.cli import relations
 from ebert.relations.options import TrainingOptions
 from ebert.relations.resolving import ResolvingOptions
@@ -46,6 +47,15 @@ def trained(ebert, data, tiny_folder, tmp_path):
     return make
 
 
+def f1(answers):
+    """Macro F1 in percent, counted by hand."""
+    found = []
+    for label in {answer[key] for answer in answers for key in ("label", "given")}:
+        right = sum(answer["label"] == answer["given"] == label for answer in answers)
+        found.append(2 * right / sum((answer["label"] == label) + (answer["given"] == label) for answer in answers))
+    return 100 * sum(found) / len(found)
+
+
 @pytest.mark.parametrize("mode", VARIANTS)
 def test_train_and_evaluate(ebert, data, trained, mode):
     run = trained(mode)
@@ -60,14 +70,17 @@ def test_train_and_evaluate(ebert, data, trained, mode):
     value = json.loads(out)
     assert {"macro", "samples", "covered"} <= value.keys()
     assert value["macro"].keys() == {"precision", "recall", "f1"}
-    assert 0 <= value["macro"]["f1"] <= 100
     assert (value["samples"], value["covered"]) == (24, 12)
-    assert json.loads((run / "test.json").read_text()) == value
-    answers = [json.loads(line) for line in (run / "test.predictions.jsonl").read_text().splitlines()]
+    kept = json.loads((run / "evaluations" / "test.json").read_text())
+    assert {key: kept[key] for key in value} == value
+    assert kept["data"] == {"file": "test.json", "sha256": files.sha256(data / "test.json"), "samples": 24}
+    assert kept["weights_sha256"] == files.sha256(run / "model" / "weights.safetensors")
+    answers = [json.loads(line) for line in (run / "evaluations" / "test.predictions.jsonl").read_text().splitlines()]
     assert len(answers) == 24
     assert sum(answer["vectors"] == 2 for answer in answers) == 12
     right = sum(answer["label"] == answer["given"] for answer in answers)
     assert value["accuracy"] == pytest.approx(100 * right / 24)
+    assert value["macro"]["f1"] == pytest.approx(f1(answers))
     assert ("text" in answers[0]) is False  # a run can be published where its data cannot
     code, out, _ = ebert("relations", "evaluate", run, data / "test.json", "--samples", 3)
     assert code == 0
@@ -77,7 +90,7 @@ def test_train_and_evaluate(ebert, data, trained, mode):
 def test_variants_differ_in_their_mode_only(trained):
     infos = [json.loads((trained(mode) / "run.json").read_text()) for mode in ("bert", "wikipedia2vec-replace")]
     differing = {key for key in infos[0] if infos[0][key] != infos[1][key]}
-    assert differing <= {"mode", "command", "seconds", "padding"}
+    assert differing <= {"mode", "command", "seconds of the last start", "padding"}
     assert "mode" in differing
 
 
@@ -111,11 +124,52 @@ def test_predict(ebert, trained, tmp_path):
     assert out.count("%") == 6
     for arguments, complaint in (
         (["[[Rome]] is old ."], "text 1: it has 1 mentions; mark the subject and the object"),
+        ([text, "[[Ann Lee]] [[|x]]"], "text 2: markup at character 12"),
         ([text, "--data", "own.jsonl"], "give --data or TEXT, not both"),
     ):
         code, _, err = ebert("relations", "predict", run, *arguments)
         assert code == 2
         assert complaint in err
+
+
+def test_predict_takes_markup_and_json_by_every_door(ebert, trained, tmp_path, monkeypatch):
+    run = trained("concat")
+    lines = "then [[Ann Lee]] was born in [[Rome]] .\n\n" + OWN % "P19" + "[[Rome]] is old .\n"
+    (tmp_path / "lines.txt").write_text("[[Ann Lee]] was born in [[Rome]] .\n" + OWN % "P19")
+    code, out, err = ebert("relations", "predict", run, "--data", tmp_path / "lines.txt", "--json")
+    assert code == 0, err
+    assert [json.loads(line)["object"]["start"] for line in out.splitlines()] == [20, 25]
+    (tmp_path / "bad.txt").write_text(lines)
+    code, out, err = ebert("relations", "predict", run, "--data", tmp_path / "bad.txt", "--json")
+    assert (code, out) == (2, "")
+    assert "bad.txt, line 4: it has 1 mentions" in err
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    code, out, err = ebert("relations", "predict", run, "--json")
+    assert code == 2
+    assert "line 4: it has 1 mentions" in err
+    assert [json.loads(line)["subject"]["text"] for line in out.splitlines()] == [
+        "Ann Lee"
+    ] * 2  # what was right is told
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    code, _, err = ebert("relations", "predict", run, "--data", tmp_path / "deep.json")
+    assert code == 2
+    assert "deep.json, line 1: " in err
+
+
+def test_a_table_of_ids_is_part_of_a_run(ebert, data, tiny_folder, tmp_path):
+    table = tmp_path / "ids.json"
+    arguments = ("relations", "train", data, "--model", tiny_folder, "--mode", "concat", *TRAIN, "--out",
+                 tmp_path / "run", "--ids", table, "--ids-only")  # fmt: skip
+    table.write_text(json.dumps({"Q14": "Ann Lee"}))  # Dora May, whom the store does not know
+    assert ebert(*arguments)[0] == 0
+    code, out, _ = ebert("relations", "evaluate", tmp_path / "run", data / "test.json", "--json")
+    assert json.loads(out)["coverage"]["ways"] == {
+        "id": 40, "named": 0, "title": 0, "redirect": 0, "surface": 0, "none": 8,
+    }  # fmt: skip
+    table.write_text(json.dumps({"Q14": "Rome"}))
+    code, _, err = ebert(*arguments)
+    assert code == 2
+    assert "holds a run with other resolving" in err
 
 
 def test_search(ebert, data, tiny_folder, tmp_path):
@@ -138,6 +192,51 @@ def test_search(ebert, data, tiny_folder, tmp_path):
     code, again, err = ebert(*arguments, "--json")  # nothing is trained twice
     assert json.loads(again) == result
     assert err.count("is complete already") == 4
+    fewer = [one for one in arguments if one not in (3e-3,)]
+    fewer.remove("--learning-rate")
+    code, _, err = ebert(*fewer)  # of these, no model was kept
+    assert code == 2
+    assert "holds a search of a grid with 0.003-1, 0.003-2, which this one lacks" in err
+    code, more, err = ebert(*arguments, "--learning-rate", 2e-6, "--json")
+    assert code == 0, err
+    assert err.count("is complete already") == 4
+    assert len(json.loads(more)["configurations"]) == 6
+    assert (out / json.loads(more)["best"] / "model").exists()
+
+
+def test_a_search_checks_all_its_values_first(ebert, data, tiny_folder, tmp_path):
+    arguments = ("--model", tiny_folder, "--mode", "concat", "--epochs", 1, "--epochs", 0, "--out", tmp_path / "search")
+    code, _, err = ebert("relations", "search", data, *arguments)
+    assert code == 2
+    assert "epochs is 0" in err
+    assert not (tmp_path / "search").exists()
+
+
+def test_what_is_kept_does_no_harm(ebert, data, trained, tmp_path):
+    run = trained("bert")
+    info = (run / "run.json").read_text()
+    (tmp_path / "run.json").write_text((data / "test.json").read_text())
+    assert ebert("relations", "evaluate", run, tmp_path / "run.json", "--keep")[0] == 0
+    assert (run / "run.json").read_text() == info
+    code, out, err = ebert("relations", "report", run, "--out", tmp_path / "report", "--resamples", 100)
+    assert code == 0, err
+    assert out.startswith("run: bert has a macro F1 of")
+    code, _, err = ebert("relations", "evaluate", run / "model", data / "test.json", "--keep")
+    assert code == 2
+    assert "is not a run of 'ebert relations train'" in err
+    (run / "run.json").write_text(json.dumps({**json.loads(info), "complete": False}))
+    code, _, err = ebert("relations", "evaluate", run, data / "test.json", "--keep")
+    assert code == 2
+    assert "is not complete" in err
+    assert ebert("relations", "evaluate", run, data / "test.json")[0] == 0
+
+
+def test_a_training_that_comes_apart_is_told(ebert, data, tiny_folder, tmp_path):
+    arguments = ("--model", tiny_folder, "--mode", "bert", "--epochs", 2, "--learning-rate", "1e30")
+    code, _, err = ebert("relations", "train", data, *arguments, "--out", tmp_path / "run")
+    assert code == 2
+    assert "the loss is not a number any more at step" in err
+    assert "lower learning rate than 1e+30" in err
 
 
 def test_report(ebert, data, trained, tmp_path):
@@ -148,17 +247,16 @@ def test_report(ebert, data, trained, tmp_path):
     for run in runs:
         for split in ("dev", "test"):
             assert ebert("relations", "evaluate", run, data / f"{split}.json", "--keep")[0] == 0
-    packed = runs[1] / "test.predictions.jsonl"
-    (runs[1] / "test.predictions.jsonl.xz").write_bytes(lzma.compress(packed.read_bytes()))
+    packed = runs[1] / "evaluations" / "test.predictions.jsonl"
+    packed.with_name("test.predictions.jsonl.xz").write_bytes(lzma.compress(packed.read_bytes()))
     packed.unlink()
     code, out, err = ebert("relations", "report", *runs, "--out", tmp_path / "report", "--resamples", 100, "--json")
     assert code == 0, err
     value = json.loads(out)
     assert [line.split(":")[0] for line in value["headlines"]] == ["dev", "test"]
     text = (tmp_path / "report" / "report.md").read_text()
-    macro = json.loads((runs[0] / "test.json").read_text())["macro"]
+    macro = json.loads((runs[0] / "evaluations" / "test.json").read_text())["macro"]
     assert f"| {macro['f1']:.2f} |" in text
-    assert "published" not in (tmp_path / "report" / "tables" / "relations.csv").read_text()
     assert "As published" not in text  # these are not FewRel's relations
     rows = (tmp_path / "report" / "tables" / "differences-test.csv").read_text().splitlines()
     assert rows[0].startswith("run,samples: all,all,samples: both entities have a vector")

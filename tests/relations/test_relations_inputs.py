@@ -90,7 +90,7 @@ def places(tmp_path_factory):
         yield vectors
 
 
-IDS = {2868: "Lima", 230: "Georgia (country)", 99: "Atlantis"}
+IDS = {2868: "Lima", 230: "Georgia (country)", 99: "Atlantis", 220: "Lima"}
 
 
 def resolve(vectors, surface, entity=None, ids=IDS, **options):
@@ -102,7 +102,7 @@ def resolve(vectors, surface, entity=None, ids=IDS, **options):
 @pytest.mark.parametrize(
     ("surface", "entity", "options", "answer"),
     [
-        ("it", "Q220", {}, ("id", "Rome")),  # the store knows the id
+        ("it", "Q220", {}, ("id", "Rome")),  # the store knows the id, and better than the table
         ("it", "Q2868", {}, ("id", "Lima")),  # the table knows it
         ("it", "Q2868", {"ids_only": True}, ("id", "Lima")),
         ("Rome", "Q99", {}, ("none", None)),  # it is known to be something without a vector
@@ -210,6 +210,15 @@ def test_mentions_longer_than_the_encoder_are_an_error_with_the_line(tiny):
     inputs = RelationClassifier.fresh(tiny, mode="bert", labels=["a", "b"]).inputs
     with pytest.raises(EbertError, match="file, line 7: the two mentions alone have more wordpieces"):
         inputs.prepare([long_sample(1, 1, 1, subject="the " * 50 + "old")])
+
+
+def test_what_cannot_be_cut_is_told_with_the_line(tiny):
+    inputs = RelationClassifier.fresh(tiny, mode="replace", labels=["a", "b"]).inputs
+    text = "old Rome [MASK] was Oslo"
+    good, bad = (Sample(text, Span(4, end, "Rome"), Span(20, 24, "Oslo"), "a", f"file, line {end}") for end in (8, 15))
+    assert len(inputs.prepare([good])) == 1
+    with pytest.raises(EbertError, match=r"^file, line 15: .* covers a mask"):
+        inputs.prepare([good, bad])
 
 
 # Batches

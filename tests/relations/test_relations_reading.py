@@ -44,6 +44,13 @@ def test_a_file_with_right_starts_stays_as_it_is():
     assert samples[0].object.start == 1
 
 
+def test_a_mention_after_a_bracket_stays_where_it_is():
+    rows = [*RELEASE, {"label": "P1", "text": "(Rome) is old", "ents": [["Q5", 1, 5, 1], ["Q6", 10, 13, 1]]}]
+    samples = parse(json.dumps(rows), "other")
+    assert samples[3].surface(samples[3].subject) == "Rome"
+    assert samples[0].object.start == 0
+
+
 @pytest.mark.skipif(not FEWREL.exists(), reason="needs the FewRel data; say where it is with EBERT_FEWREL")
 def test_the_whole_release(tmp_path):
     with tarfile.open(FEWREL) as tar:

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from ebert import EbertError
-from ebert.relations.results import published, read_runs
 from ebert.report.classification import make_report
+from ebert.report.classified import published, read_runs
 
 LABELS = [f"P{number}" for number in range(100, 180)]
 PER_RELATION = 20
 
 
-def write(folder, mode, given, vectors, *, labels=LABELS, complete=True):
+def write(folder, mode, given, vectors, *, labels=LABELS, complete=True, of="the test file"):
     """Write a run with these answers; the true relations go round."""
-    folder.mkdir(parents=True)
+    (folder / "evaluations").mkdir(parents=True)
     f1 = {"precision": 50.0, "recall": 50.0, "f1": 50.0}
     info = {
         "kind": "relations", "complete": complete, "mode": mode, "labels": labels, "options": {"epochs": 3},
@@ -24,12 +24,15 @@ def write(folder, mode, given, vectors, *, labels=LABELS, complete=True):
     }  # fmt: skip
     epochs = [{"epoch": n, "loss": 1 / n, "dev loss": 1 / n, "dev": f1} for n in (1, 2, 3)]
     (folder / "run.json").write_text(json.dumps(info))
-    (folder / "metrics.json").write_text(json.dumps({"best epoch": 1, "dev": f1, "epochs": epochs}))
+    (folder / "metrics.json").write_text(json.dumps({"best epoch": 1, "dev": f1, "dev samples": 9, "epochs": epochs}))
     lines = [
         {"label": labels[row % len(labels)], "given": labels[answer], "probability": 0.5, "vectors": int(vectors[row])}
         for row, answer in enumerate(given)
     ]
-    (folder / "test.predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    answers = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    (folder / "evaluations" / "test.predictions.jsonl").write_text(answers)
+    data = {"file": "test.json", "sha256": of, "samples": len(lines)}
+    (folder / "evaluations" / "test.json").write_text(json.dumps({"data": data}))
     return folder
 
 
@@ -54,7 +57,9 @@ def rows(folder, table):
 
 def test_scores_stand_beside_the_published_ones(runs, tmp_path):
     summary = make_report(runs, tmp_path / "report", resamples=100)
-    assert summary["tables"][:2] == ["macro-test", "published"]
+    assert summary["tables"][:3] == ["macro-test", "macro-dev", "published"]
+    chosen = rows(tmp_path / "report", "macro-dev")[1]
+    assert (chosen["samples"], chosen["F1"], chosen["published F1"]) == ("9", "50.00", "88.19")
     plain, better = rows(tmp_path / "report", "macro-test")
     assert (plain["F1"], plain["published F1"]) == ("50.00", "85.45")
     assert (better["F1"], better["published F1"]) == ("65.00", "88.38")
@@ -70,7 +75,8 @@ def test_scores_stand_beside_the_published_ones(runs, tmp_path):
 
 def test_gains_are_where_the_vectors_are(runs, tmp_path):
     summary = make_report(runs, tmp_path / "report", resamples=100)
-    assert summary["headlines"] == [line for line in summary["headlines"] if "+15.00 [" in line]
+    (headline,) = summary["headlines"]
+    assert headline.startswith("test: concat against bert: +15.00 [")
     (row,) = rows(tmp_path / "report", "differences-test")
     assert row["samples: all"] == "1600"
     assert (row["samples: both entities have a vector"], row["samples: one has"]) == ("480", "560")
@@ -81,6 +87,39 @@ def test_gains_are_where_the_vectors_are(runs, tmp_path):
     assert (first["gain with: concat"], first["gain without: concat"]) == ("+50.00", "+0.00")
     worst = rows(tmp_path / "report", "confusions-bert")[0]
     assert (worst["true relation"], worst["given"], worst["samples"]) == ("P100 place of something", "P101", "10")
+    matrix = rows(tmp_path / "report", "matrix-bert")[0]
+    assert (matrix[""], matrix["P100"], matrix["P101"], matrix["P102"]) == ("P100", "10", "10", "0")
+
+
+def test_gains_by_the_store_of_either_run(runs, tmp_path):
+    """BERT trained without a store knows nothing of coverage."""
+    plain = [json.loads(line) for line in (runs[0] / "evaluations" / "test.predictions.jsonl").read_text().splitlines()]
+    given = [LABELS.index(row["given"]) for row in plain]
+    alone = write(tmp_path / "alone", "bert", given, np.zeros(len(given), int))
+    make_report([runs[1], alone], tmp_path / "report", resamples=100)
+    (row,) = rows(tmp_path / "report", "differences-test")
+    assert row["samples: both entities have a vector"] == "480"
+    assert row["both entities have a vector"].startswith("\N{MINUS SIGN}50.00 [")
+    assert rows(tmp_path / "report", "relations")[0]["both entities have a vector"] == "6"
+
+
+def test_runs_of_the_same_name_are_told_apart(runs, tmp_path):
+    number = np.arange(80 * PER_RELATION)
+    other = write(tmp_path / "more" / "concat", "concat", number % 80, np.zeros(len(number), int))
+    summary = make_report([runs[1], other], tmp_path / "report", resamples=100)
+    assert summary["runs"] == [f"{tmp_path.name}/concat", "more/concat"]
+    assert rows(tmp_path / "report", "confusions-more-concat") == []
+    assert len(rows(tmp_path / "report", f"confusions-{tmp_path.name}-concat")) == 30
+    with pytest.raises(EbertError, match="is given twice"):
+        make_report([runs[1], runs[1]], tmp_path / "twice", resamples=100)
+
+
+def test_odd_labels(tmp_path):
+    labels = ["line\u2028break", "b"]
+    run = write(tmp_path / "odd", "bert", [0, 1], [2, 2], labels=labels)
+    assert make_report([run], tmp_path / "report", resamples=100)["headlines"] == [
+        "test: odd has a macro F1 of 100.00 %."
+    ]
 
 
 def test_what_cannot_be_reported(runs, tmp_path):
@@ -88,10 +127,12 @@ def test_what_cannot_be_reported(runs, tmp_path):
     other = write(tmp_path / "other", "bert", [0, 1], [2, 2], labels=["a", "b"])
     half = write(tmp_path / "half", "bert", [0, 1], [2, 2], complete=False)
     fewer = write(tmp_path / "fewer", "bert", list(range(80)), [2] * 80)
+    elsewhere = write(tmp_path / "elsewhere", "bert", [0] * 1600, [2] * 1600, of="another file with the same relations")
     for folders, complaint in (
         ([runs[0], other], "have other relations"),
         ([half], "is not complete"),
         ([runs[0], fewer], "were evaluated on other test samples"),
+        ([runs[0], elsewhere], "were evaluated on other test samples"),
         ([tmp_path], "is not a run of 'ebert relations train'"),
     ):
         with pytest.raises(EbertError, match=complaint):
@@ -100,7 +141,7 @@ def test_what_cannot_be_reported(runs, tmp_path):
     make_report(runs[:1], out, resamples=100)
     with pytest.raises(EbertError, match="--overwrite"):
         make_report(runs, out, resamples=100)
-    (runs[0] / "test.predictions.jsonl").write_text('{"label": "P100"}\n')
+    (runs[0] / "evaluations" / "test.predictions.jsonl").write_text('{"label": "P100"}\n')
     with pytest.raises(EbertError, match="is damaged"):
         read_runs(runs[:1])
 
@@ -110,3 +151,4 @@ def test_the_published_figures_are_whole():
         "BERT", "E-BERT-concat", "E-BERT-replace", "Wikipedia2Vec-BERT-concat", "Wikipedia2Vec-BERT-replace", "ERNIE",
     ]  # fmt: skip
     assert all(len(row) == 6 for row in published().values())
+    assert [row[5] for row in published().values()] == [85.45, 88.38, 87.22, 85.84, 77.45, 88.32]

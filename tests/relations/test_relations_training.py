@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -11,8 +12,10 @@ import pytest
 
 from ebert import EBert, EbertError, Passage, RelationClassifier, Vectors
 from ebert.finetuning.trainer import last_checkpoint
+from ebert.relations.evaluating import evaluate
 from ebert.relations.inputs import Inputs
 from ebert.relations.options import TrainingOptions
+from ebert.relations.reading import read
 from ebert.relations.resolving import ResolvingOptions
 from ebert.relations.run import train
 
@@ -38,6 +41,20 @@ def test_it_learns_and_says_so(data, tiny, tmp_path):
     assert any("padding is" in line for line in lines)
     assert sum(line.startswith("epoch ") for line in lines) == 40
     assert not (tmp_path / "run" / "checkpoints").exists()
+
+
+def test_the_best_epoch_is_kept_and_not_the_last(data, tiny, tmp_path):
+    """What it learns is wrong on this dev set, so that it becomes worse and worse there."""
+    folder = tmp_path / "data"
+    shutil.copytree(data, folder)
+    others = {"P19": "P20", "P20": "P69", "P69": "P19"}
+    rows = json.loads((data / "dev.json").read_text())
+    (folder / "dev.json").write_text(json.dumps([row | {"label": others[row["label"]]} for row in rows]))
+    metrics = run(folder, tiny, tmp_path / "run", options=dataclasses.replace(OPTIONS, epochs=40))
+    assert metrics["epochs"][-1]["dev"]["f1"] < metrics["dev"]["f1"]
+    assert metrics["best epoch"] < 40
+    found = evaluate(RelationClassifier.from_pretrained(tmp_path / "run"), read(folder / "dev.json"))
+    assert found.as_json()["macro"] == pytest.approx(metrics["dev"])
 
 
 def test_what_is_trained_and_what_is_not(data, tiny, tmp_path):
@@ -95,7 +112,7 @@ def test_a_killed_run_goes_on(data, tiny_folder, tmp_path):
     lines = []
     metrics = run(data, EBert.from_pretrained(tiny_folder), out, options=options, say=lines.append)
     assert any("going on after step" in line for line in lines)
-    assert len(metrics["epochs"]) == 60
+    assert metrics == run(data, EBert.from_pretrained(tiny_folder), tmp_path / "whole", options=options)
 
 
 def test_half_a_checkpoint_is_not_gone_on_from(tmp_path):

@@ -2,19 +2,20 @@
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ebert.cli.common import Command, json_option, model_folder, overwrite_option, print_facts, print_json, print_table
+from ebert.cli.relation_texts import Given, as_value, show
 from ebert.errors import EbertError
 from ebert.finetuning.options import RATES
 
 if TYPE_CHECKING:
     from ebert.model import EBert
-    from ebert.relations import Prediction, Sample
+    from ebert.relations import Sample
 
 MODES = ("bert", "concat", "replace", "wikipedia2vec-concat", "wikipedia2vec-replace")
 PRECISIONS = ("fp32", "bf16", "fp16")
@@ -112,6 +113,8 @@ def evaluate(
     from ebert.relations.data import fixed_subset
     from ebert.relations.reading import read
 
+    if keep:
+        evaluating.see_complete(run)
     chosen = read(data)  # a bad file is told before the classifier is loaded
     if samples is not None:
         chosen = fixed_subset(chosen, samples)
@@ -119,7 +122,7 @@ def evaluate(
     evaluation = evaluating.evaluate(classifier, chosen)
     value = evaluation.as_json()
     if keep:
-        evaluation.write(run, data.stem)
+        evaluation.keep(run, data)
     if as_json:
         print_json(value)
         return
@@ -141,8 +144,8 @@ def evaluate(
 @group.command("predict")
 @click.argument("run", type=FILE)
 @click.argument("text", nargs=-1)
-@click.option("--data", type=FILE, help="Samples as JSONL or FewRel's JSON, instead of TEXT.")
-@click.option("--object-first", is_flag=True, help="In TEXT, the first mention is the object.")
+@click.option("--data", type=FILE, help="A file instead of TEXT: FewRel's JSON, or lines.")
+@click.option("--object-first", is_flag=True, help="In a marked text, the first mention is the object.")
 @click.option("--top", type=click.IntRange(min=1), default=3, show_default=True, help="Relations to show.")
 @click.option("--vectors", help="Where the store is now, if not where it was.")
 @click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
@@ -153,32 +156,28 @@ def predict(
 ) -> None:  # fmt: skip
     """Tell the relation between the two mentions of texts, with the best classifier of RUN.
 
-    Mentions are written [[Title]] or [[Title|surface]]; the first is the subject and the second the object. Without
-    TEXT and --data, lines of standard input are taken.
+    Mentions are written [[Title]] or [[Title|surface]]; the first is the subject and the second the object. Lines of
+    --data, or of standard input if there is neither --data nor TEXT, may be such texts or JSON as for training.
 
     \b
     Example:
       ebert relations predict runs/concat "[[Jean Marais]] was born in [[Cherbourg]] ."
     """
-    from ebert.relations.classifier import RelationClassifier, as_sample, swapped
-    from ebert.relations.reading import read
+    from ebert.relations.classifier import RelationClassifier
 
-    if data and (text or object_first):
-        raise EbertError("give --data or TEXT, not both; a file says itself what is subject and object")
-
-    def given() -> "Iterator[Sample]":
-        for number, line in enumerate(text or _lines(), 1):
-            sample = as_sample(line, f"text {number}")
-            yield swapped(sample) if object_first else sample
-
-    samples = read(data) if data else list(given()) if text else given()
+    if data and text:
+        raise EbertError("give --data or TEXT, not both")
+    given = Given(object_first)
+    samples: Iterable[Sample] = given.all_of(data) if data else given.texts(text) if text else given.stream(sys.stdin)
     classifier = RelationClassifier.from_pretrained(run, vectors=vectors, device=device)
     count = 0
     for count, prediction in enumerate(classifier(samples, top=top), 1):  # noqa: B007
         if as_json:
-            print_json(_as_json(prediction))
+            print_json(as_value(prediction))
         else:
-            _show(prediction)
+            show(prediction)
+    if given.fault:
+        raise given.fault
     if not count:
         raise EbertError("there is no text to classify; give it as an argument, by --data or on standard input")
 
@@ -212,10 +211,12 @@ def search(
         rates=learning_rate, epochs=epochs, **_resolving(ids, ids_only, threshold), device=device, keep_all=keep_all,
         command=_command(), say=_say,
     )  # fmt: skip
+    drawn = f"the curve of the expected maximum is in {out / CURVE}"
     try:
         draw_expected_maximum({mode: result}, out / CURVE, score="macro F1")
     except EbertError as error:  # no matplotlib: the best classifier is there all the same
-        _say(f"no plot of the search: {error}")
+        drawn = f"no plot of the search: {error}"
+    _say(drawn)
     if as_json:
         print_json(result)
         return
@@ -227,7 +228,6 @@ def search(
         for one in result["configurations"]
     ]  # fmt: skip
     print_table(rows)
-    click.echo(f"the curve of the expected maximum is in {out / CURVE}")
 
 
 @group.command("report")
@@ -285,33 +285,3 @@ def _command() -> str:
 
 def _say(line: str) -> None:
     click.echo(line, err=True)
-
-
-def _lines() -> Iterator[str]:
-    try:
-        for line in sys.stdin:
-            if line.strip():
-                yield line.rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise EbertError(f"standard input is not UTF-8 ({error})") from None
-
-
-def _as_json(prediction: "Prediction") -> dict[str, Any]:
-    sample = prediction.sample
-    roles = {"subject": sample.subject, "object": sample.object}
-    value: dict[str, Any] = {"text": sample.text}
-    for (role, span), title in zip(roles.items(), prediction.entities, strict=True):
-        value[role] = {"start": span.start, "end": span.end, "text": sample.surface(span), "entity": title}
-    value["relations"] = [{"relation": name, "probability": share} for name, share in prediction.relations]
-    return value
-
-
-def _show(prediction: "Prediction") -> None:
-    sample = prediction.sample
-    click.secho(sample.text, bold=True)
-    for name, span, title in zip(
-        ("subject", "object"), (sample.subject, sample.object), prediction.entities, strict=True
-    ):
-        click.echo(f"  {name:<8}{sample.surface(span)} ({title or 'no vector'})")
-    for name, share in prediction.relations:
-        click.echo(f"  {share:6.1%}  {name}")

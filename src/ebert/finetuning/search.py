@@ -13,7 +13,7 @@ from ebert import __version__, files
 from ebert.errors import EbertError
 from ebert.finetuning.trainer import Say
 
-SEARCH, CURVE = "search.json", "curve.svg"
+SEARCH, GRID, CURVE = "search.json", "grid.json", "curve.svg"
 
 Configuration = Mapping[str, float]
 
@@ -53,12 +53,14 @@ def search(
     `train` gives the metrics of a run; one that is complete is not trained again. Only the best model so far (the
     folder `model` of its run) is kept, unless `keep_all`. `info` goes into `search.json`.
     """
+    names = ["-".join(f"{value:g}" for value in one.values()) for one in configurations]
+    _see_nothing_is_lost(out, names)
     found: list[dict[str, Any]] = []
-    for number, one in enumerate(configurations, 1):
-        name = "-".join(f"{value:g}" for value in one.values())
+    for number, (name, one) in enumerate(zip(names, configurations, strict=True), 1):
         named = {key.replace("_", " "): value for key, value in one.items()}
         say(f"configuration {number} of {len(configurations)}: {', '.join(f'{k} {v:g}' for k, v in named.items())}")
         metrics = train(one, out / name)
+        files.write_json(out / GRID, {"grid": names})
         found.append({"run": name, **named, "best epoch": metrics["best epoch"], "dev": metrics["dev"]})
         best = max(found, key=lambda result: result["dev"]["f1"])  # the first of equals
         if not keep_all:
@@ -75,3 +77,13 @@ def search(
     }
     files.write_json(out / SEARCH, result)
     return result
+
+
+def _see_nothing_is_lost(out: Path, names: Sequence[str]) -> None:
+    """See that a grid holds all of the one before in the same folder, whose worse models are gone."""
+    before = files.read_json(out / GRID, "a search")["grid"] if (out / GRID).is_file() else []
+    if missing := [name for name in before if name not in names]:
+        raise EbertError(
+            f"{out} holds a search of a grid with {', '.join(missing)}, which this one lacks; a grid may grow: give "
+            "all its values, or choose another --out"
+        )

@@ -6,7 +6,7 @@ What is added: an order that depends on seed and epoch only, the best model on d
 import math
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ import transformers
 from transformers import TrainerCallback, TrainerState, TrainingArguments
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
+from ebert.errors import EbertError
 from ebert.progress import progress
 
 STATE = "trainer_state.json"  # what the Trainer writes last into a checkpoint
@@ -88,6 +89,7 @@ def arguments(
         save_total_limit=1,
         logging_strategy="steps",
         logging_steps=log,
+        logging_nan_inf_filter=False,  # a loss that is no number is told, not left out
         bf16=options.precision == "bf16",
         fp16=options.precision == "fp16",
         remove_unused_columns=False,
@@ -153,6 +155,16 @@ class Keeper(TrainerCallback):
     def on_step_end(self, *_: Any, **__: Any) -> None:
         """Show progress."""
         self._advance(1)
+
+    def on_log(
+        self, args: TrainingArguments, state: TrainerState, *_: Any, logs: Mapping[str, Any] | None = None, **__: Any
+    ) -> None:
+        """Stop as soon as the training has come apart: no later step can mend it."""
+        if logs and not math.isfinite(logs.get("loss", 0.0)):
+            raise EbertError(
+                f"the loss is not a number any more at step {state.global_step:,}; remove the folder and train again "
+                f"with a lower learning rate than {args.learning_rate:g}"
+            )
 
     def on_evaluate(self, args: TrainingArguments, state: TrainerState, *_: Any, **__: Any) -> None:  # noqa: ARG002
         """Keep the model if none before was as good."""

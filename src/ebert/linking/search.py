@@ -38,14 +38,19 @@ def search(
     `load` gives the model afresh each time, because training changes its encoder.
     """
 
+    def chosen(one: searching.Configuration) -> TrainingOptions:
+        return replace(options, learning_rate=one["learning_rate"], batch=int(one["batch"]))
+
     def run(one: searching.Configuration, folder: Path) -> dict[str, Any]:
         return train(
             documents, dev, load(), folder, linker_options=linker_options, generator=generator, data=data,
-            options=replace(options, learning_rate=one["learning_rate"], batch=int(one["batch"])), device=device,
-            command=command, say=say,
+            options=chosen(one), device=device, command=command, say=say,
         )  # fmt: skip
 
+    grid = searching.grid(learning_rate=rates, batch=batches)
+    for one in grid:
+        chosen(one)  # a bad value is told before the first hour of training, not after it
     return searching.search(
-        searching.grid(learning_rate=rates, batch=batches), run, out, model=MODEL, keep_all=keep_all, say=say,
+        grid, run, out, model=MODEL, keep_all=keep_all, say=say,
         info={"kind": "linking search", "command": command, "linker": asdict(linker_options)},
     )  # fmt: skip

@@ -36,7 +36,7 @@ class Prediction:
     relations: tuple[tuple[str, float], ...]
     """The likeliest relations with their probabilities, the likeliest first."""
     entities: tuple[str | None, str | None] = (None, None)
-    """The titles whose vectors stood for subject and object."""
+    """The titles of subject and object, as far as they have vectors; in mode `bert` these are not used."""
 
     @property
     def relation(self) -> str:
@@ -187,7 +187,10 @@ def as_sample(value: Text, where: str) -> Sample:
     """Take the first mention of a passage for the subject and the second for the object."""
     if isinstance(value, Sample):
         return value
-    passage = Passage.of(value)
+    try:
+        passage = Passage.of(value)
+    except EbertError as error:
+        raise EbertError(f"{where}: {error}") from None
     if len(passage.mentions) != 2:
         raise EbertError(
             f"{where}: it has {len(passage.mentions)} mentions; mark the subject and the object, and nothing else "

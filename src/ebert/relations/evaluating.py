@@ -9,11 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert import files
+from ebert.errors import EbertError
+from ebert.finetuning.folder import RUN
 from ebert.progress import progress
 from ebert.relations.classifier import RelationClassifier
 from ebert.relations.data import Sample, check_labels
+from ebert.relations.folder import MODEL, WEIGHTS
 from ebert.relations.resolving import Coverage
 from ebert.relations.scores import Scores, confusion, scores
+
+EVALUATIONS, ANSWERS = "evaluations", ".predictions.jsonl"  # in a run: what it was worth on which file
 
 
 @dataclass(frozen=True)
@@ -61,9 +66,11 @@ class Evaluation:
             },
         }
 
-    def write(self, folder: Path, name: str) -> None:
-        """Write the figures to `name`.json, and the answers, without the text, to `name`.predictions.jsonl."""
-        with files.replacing(folder / f"{name}.predictions.jsonl", "w") as file:
+    def keep(self, run: Path, data: Path) -> None:
+        """Write the figures, and the answers without the text, into a run: what of, by which weights, how well."""
+        folder = run / EVALUATIONS
+        folder.mkdir(exist_ok=True)
+        with files.replacing(folder / f"{data.stem}{ANSWERS}", "w") as file:
             for row, (gold, given) in enumerate(zip(self.gold, self.given, strict=True)):
                 line = {
                     "label": self.labels[gold],
@@ -72,7 +79,18 @@ class Evaluation:
                     "vectors": int(self.vectors[row]),
                 }
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        files.write_json(folder / f"{name}.json", self.as_json())
+        facts = {
+            "data": {"file": data.name, "sha256": files.sha256(data), "samples": len(self.gold)},
+            "weights_sha256": files.sha256(run / MODEL / WEIGHTS),
+        }
+        files.write_json(folder / f"{data.stem}.json", {**self.as_json(), **facts})
+
+
+def see_complete(run: Path) -> None:
+    """Complain if something is not a complete run, whose best classifier does not change any more."""
+    info = files.read_json(run / RUN, "a run of 'ebert relations train'")
+    if not info.get("complete"):
+        raise EbertError(f"{run} is not complete; give the command that made it again, and then evaluate it")
 
 
 def evaluate(classifier: RelationClassifier, samples: list[Sample], *, budget: int | None = None) -> Evaluation:

@@ -93,7 +93,7 @@ class Inputs:
             window = samples[start : start + WINDOW]
             marked = [self._mark(sample) for sample in window]
             for sample, (passage, entities), pieces in zip(
-                window, marked, self._cut_up([passage for passage, _ in marked]), strict=True
+                window, marked, self._all(window, [passage for passage, _ in marked]), strict=True
             ):
                 if len(pieces) <= self._injector.longest:
                     prepared.append(Prepared(sample, pieces, entities))
@@ -128,6 +128,18 @@ class Inputs:
     def _cut_up(self, passages: Sequence[Passage]) -> list[Pieces]:
         found = self._injector.find({mention for passage in passages for mention in passage.mentions})
         return self._injector.sequencer([(p, [m for m in p.mentions if m in found]) for p in passages], self.mode)
+
+    def _all(self, samples: Sequence[Sample], passages: Sequence[Passage]) -> list[Pieces]:
+        """Cut passages, or say of which sample one cannot be."""
+        try:
+            return self._cut_up(passages)
+        except EbertError:
+            for sample, passage in zip(samples, passages, strict=True):
+                try:
+                    self._cut_up([passage])
+                except EbertError as error:
+                    raise EbertError(f"{sample.where}: {error}") from None
+            raise
 
     def _shortened(self, sample: Sample, passage: Passage) -> Pieces:
         keep = [(mention.start - 2, mention.end + 2) for mention in passage.mentions]  # with the marker and its blank

@@ -18,14 +18,22 @@ from ebert.relations.data import Sample, Span
 
 def read(path: str | Path) -> list[Sample]:
     """Read all samples of a file, or say which line is wrong."""
-    path = Path(path)
+    return parse(text_of(path), Path(path).name)
+
+
+def text_of(path: str | Path) -> str:
+    """Read a file."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise EbertError(f"there is no file {path}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise EbertError(f"{path} cannot be read ({error})") from None
-    return parse(text, path.name)
+
+
+def read_line(line: str, where: str) -> Sample:
+    """Read one sample from a line of JSON."""
+    return _sample(_object(line, where), where)
 
 
 def parse(text: str, name: str) -> list[Sample]:
@@ -54,7 +62,9 @@ def correct_starts(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _from_zero(text: str, span: Span) -> Span:
-    return dataclasses.replace(span, start=0) if span.start == 1 and not text[0].isspace() else span
+    if span.start != 1 or text[0].isspace() or (text[1].isalnum() and not text[0].isalnum()):  # '(Rome', not 'Rome'
+        return span
+    return dataclasses.replace(span, start=0)
 
 
 def _array(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -62,6 +72,8 @@ def _array(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
         rows = json.loads(text)
     except json.JSONDecodeError as error:
         raise EbertError(f"{name}, line {error.lineno}: this is not JSON ({error.msg})") from None
+    except RecursionError:
+        raise EbertError(f"{name} is nested too deeply; it should be an array of samples") from None
     for number, row in enumerate(rows, 1):
         where = f"{name}, sample {number}"
         if not isinstance(row, dict):
@@ -74,13 +86,19 @@ def _lines(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
         if not line.strip():
             continue
         where = f"{name}, line {number}"
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise EbertError(f"{where}: this is not JSON ({error.msg} at character {error.colno})") from None
-        if not isinstance(row, dict):
-            raise EbertError(f"{where}: a JSON object is expected, not {line[:40]!r}")
-        yield where, row
+        yield where, _object(line, where)
+
+
+def _object(line: str, where: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise EbertError(f"{where}: this is not JSON ({error.msg} at character {error.colno})") from None
+    except RecursionError:
+        raise EbertError(f"{where}: this is nested too deeply; a JSON object with a text is expected") from None
+    if not isinstance(row, dict):
+        raise EbertError(f"{where}: a JSON object is expected, not {line[:40]!r}")
+    return row
 
 
 def _sample(row: dict[str, Any], where: str) -> Sample:

@@ -94,7 +94,9 @@ class Resolver:
         number = titles.wikidata_id(named) if named else None
         if named is not None:
             title = self._ids.get(number) if number is not None else None
-            found = self._vectors.find(title or named)
+            found = self._vectors.find(named)  # the store's own ids go before a table's
+            if found is None and title is not None:
+                found = self._vectors.find(title)
             if found is not None:
                 return ("named" if number is None else "id"), found
             if number is None or title is not None:  # what is meant is known, and has no vector

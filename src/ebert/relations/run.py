@@ -1,5 +1,7 @@
 """A training run on disk: `run.json`, the best epoch's classifier, the learning curve, checkpoints meanwhile."""
 
+import hashlib
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -69,7 +71,7 @@ def train(
         "command": command,
         "mode": mode,
         "options": asdict(options),
-        "resolving": {**asdict(resolving), "ids": len(ids or {})},
+        "resolving": {**asdict(resolving), "ids": _table(ids)},
         "model": describe(model),
         "data": {name: part.as_json() for name, part in parts.items()},
         "names": _names(data, labels),
@@ -96,9 +98,18 @@ def train(
     curve = result["epochs"]
     best = best_of(curve)
     metrics = {"best epoch": best["epoch"], "dev": best["dev"], "dev samples": len(prepared["dev"]), "epochs": curve}
-    info |= {"padding": result["padding"], "seconds": round(time.monotonic() - start, 1), "labels": labels}
+    info |= {"padding": result["padding"], "labels": labels}
+    info["seconds of the last start"] = round(time.monotonic() - start, 1)
     finish(out, info, metrics)
     return metrics
+
+
+def _table(ids: Mapping[int, str] | None) -> dict[str, Any] | None:
+    """Say which table of ids and titles was used."""
+    if not ids:
+        return None
+    text = json.dumps(sorted(ids.items()), ensure_ascii=False)
+    return {"entries": len(ids), "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _names(data: Path, labels: list[str]) -> dict[str, str]:

@@ -35,14 +35,19 @@ def search(
     `load` gives the model afresh each time, because training changes its encoder.
     """
 
+    def chosen(one: searching.Configuration) -> TrainingOptions:
+        return replace(options, learning_rate=one["learning_rate"], epochs=int(one["epochs"]))
+
     def run(one: searching.Configuration, folder: Path) -> dict[str, Any]:
-        chosen = replace(options, learning_rate=one["learning_rate"], epochs=int(one["epochs"]))
         return train(
-            data, load(), folder, mode=mode, options=chosen, resolving=resolving, ids=ids, device=device,
+            data, load(), folder, mode=mode, options=chosen(one), resolving=resolving, ids=ids, device=device,
             command=command, say=say,
         )  # fmt: skip
 
+    grid = searching.grid(learning_rate=rates, epochs=epochs)
+    for one in grid:
+        chosen(one)  # a bad value is told before the first hour of training, not after it
     return searching.search(
-        searching.grid(learning_rate=rates, epochs=epochs), run, out, model=MODEL, keep_all=keep_all, say=say,
+        grid, run, out, model=MODEL, keep_all=keep_all, say=say,
         info={"kind": "relations search", "command": command, "mode": mode},
     )  # fmt: skip

@@ -7,8 +7,6 @@ import numpy as np
 from ebert.alignment import Alignment, AlignmentOptions
 from ebert.errors import EbertError
 from ebert.model import EBert, Mode
-from ebert.model.encoder import Encoder
-from ebert.model.injection import Injector
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +54,3 @@ def alignment_for(model: EBert, name: str) -> Alignment | None:
         )
     return Alignment.fit(model.vectors, {}, np.zeros((1, width), np.float32),
                          AlignmentOptions(method="none"))  # fmt: skip
-
-
-def injector_for(model: EBert, alignment: Alignment | None) -> Injector:
-    """Give what turns passages into the inputs of a model's encoder."""
-    encoder = Encoder(model.encoder, model.tokenizer, model.name)
-    return Injector(encoder, model.vectors, alignment)

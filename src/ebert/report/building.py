@@ -1,7 +1,5 @@
 """From run folders to a report: read, check, write the sections, put them into a folder."""
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,14 +7,14 @@ from typing import Any
 from ebert import files
 from ebert.errors import EbertError
 from ebert.progress import Advance, silent
-from ebert.report import curves, differences, examples, facts, filters, frequency, html, markdown, means, relations
+from ebert.report import curves, differences, examples, facts, filters, frequency, means, relations
 from ebert.report.checking import verified
 from ebert.report.comparing import common
-from ebert.report.content import Options, Report, Table, flat
+from ebert.report.content import Options, Report
 from ebert.report.material import Material
 from ebert.report.runs import Run, read_runs
+from ebert.report.writing import MARKER, write
 
-MARKER = "report.json"
 SECTIONS = (
     means.section, differences.section, relations.changes, curves.section, frequency.section, filters.section,
     examples.native, examples.changed, relations.every, facts.section,
@@ -34,23 +32,7 @@ def make_report(
     material = Material(runs, {run.name: verified(run) for run in runs}, options)
     advance(1)
     report = _report(material, advance)
-    summary = {
-        "kind": "report",
-        "format": 1,
-        "runs": [run.label for run in runs],
-        "headlines": list(report.headlines),
-        "warnings": list(report.warnings),
-        "tables": [table.key for table in report.tables],
-        "plots": [plot.key for plot in report.plots],
-    }
-    with files.replacing_folder(out, overwrite=overwrite, marker=MARKER) as folder:
-        _write(folder / "index.html", html.page(report))
-        _write(folder / "report.md", markdown.document(report))
-        for table in report.tables:
-            _write(folder / "tables" / f"{table.key}.csv", _csv(table))
-        for plot in report.plots:
-            _write(folder / "plots" / f"{plot.key}.svg", plot.alone)
-        files.write_json(folder / MARKER, summary)
+    summary = write(report, out, runs=[run.label for run in runs], overwrite=overwrite)
     advance(1)
     return summary
 
@@ -75,14 +57,3 @@ def _have_something_in_common(runs: Sequence[Run]) -> None:
                 raise EbertError(
                     f"{earlier.folder} and {run.folder} have no question in common; report them one by one"
                 )
-
-
-def _csv(table: Table) -> str:
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows(flat(table))
-    return file.getvalue()
-
-
-def _write(path: Path, text: str) -> None:
-    with files.replacing(path, "w") as file:
-        file.write(text)

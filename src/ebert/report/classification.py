@@ -1,7 +1,5 @@
 """A report on runs of relation classification: scores beside the published ones, differences, relations, confusions."""
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from ebert import files
-from ebert.relations.comparing import RESAMPLES, Interval, difference, macro_f1
-from ebert.relations.results import SPLITS, Run, is_fewrel, published, published_for, read_runs
+from ebert.relations.comparing import RESAMPLES, Interval, Numbers, difference, macro_f1
 from ebert.relations.scores import confusion, scores
-from ebert.report import html, markdown
-from ebert.report.content import MINUS, Plot, Report, Section, Table, flat
+from ebert.report.classified import Answers, Run, common_splits, is_fewrel, published, published_for, read_runs
+from ebert.report.content import MINUS, Plot, Report, Section, Table
 from ebert.report.plots import COLOURS, INK, drawing
+from ebert.report.writing import MARKER, as_csv, write
 
-MARKER = "report.json"
 PAIRS = 30  # most frequent confusions to show
 LEAST = 20  # samples of a kind below which an F1 says nothing
 HAVING = ("all", "both entities have a vector", "one has", "none has")
@@ -28,7 +25,7 @@ def make_report(
     """Write a report on runs into the folder `out`; the first run is the one that others are compared with."""
     files.refuse_existing(out, overwrite=overwrite, marker=MARKER)
     runs = read_runs(folders)
-    splits = [split for split in SPLITS if all(split in run.splits for run in runs)]
+    splits = common_splits(runs)
     differences = {split: _differences(runs, split, resamples) for split in splits}
     sections = [_macro(runs, splits, resamples), _curves(runs)]
     if len(runs) > 1:
@@ -40,25 +37,8 @@ def make_report(
     headlines = [line for _, lines in differences.values() for line in lines] or _headlines(runs, splits)
     about = [(f"{run.name}: {run.mode}, {run.info['options']['epochs']} epochs", run.info["command"]) for run in runs]
     report = Report("Relation classification: " + ", ".join(run.name for run in runs), about, [], headlines, sections)
-    summary = {
-        "kind": "report",
-        "format": 1,
-        "runs": [run.name for run in runs],
-        "headlines": headlines,
-        "tables": [table.key for table in report.tables],
-        "plots": [plot.key for plot in report.plots],
-    }
-    with files.replacing_folder(out, overwrite=overwrite, marker=MARKER) as folder:
-        _write(folder / "index.html", html.page(report))
-        _write(folder / "report.md", markdown.document(report))
-        for table in report.tables:
-            text = io.StringIO()
-            csv.writer(text, lineterminator="\n").writerows(flat(table))
-            _write(folder / "tables" / f"{table.key}.csv", text.getvalue())
-        for plot in report.plots:
-            _write(folder / "plots" / f"{plot.key}.svg", plot.alone)
-        files.write_json(folder / MARKER, summary)
-    return summary
+    matrices = {f"tables/matrix-{run.key}.csv": _matrix(run, splits[-1]) for run in runs}
+    return write(report, out, runs=[run.name for run in runs], overwrite=overwrite, more=matrices)
 
 
 def _macro(runs: Sequence[Run], splits: Sequence[str], resamples: int) -> Section:
@@ -77,6 +57,8 @@ def _macro(runs: Sequence[Run], splits: Sequence[str], resamples: int) -> Sectio
         header = ("run", "mode", "epochs", "samples", "P", "R", "F1", "95 % of F1", "published P", "published R",
                   "published F1")  # fmt: skip
         tables.append(Table(f"macro-{split}", f"Macro scores on {split}, in percent", header, rows))
+    if "dev" not in splits:
+        tables.append(_dev(runs))
     text = ["The published figures are those of the same variant in the paper, after its search for the best learning "
             "rate and number of epochs (5e-5 and 10 for concat)."]  # fmt: skip
     if not any(map(is_fewrel, runs)):
@@ -87,9 +69,21 @@ def _macro(runs: Sequence[Run], splits: Sequence[str], resamples: int) -> Sectio
     return Section("macro", "Macro precision, recall and F1", text, tables)
 
 
+def _dev(runs: Sequence[Run]) -> Table:
+    """Give what a training itself found on the dev samples that it chose its best epoch by."""
+    rows = [
+        (run.name, run.mode, run.metrics["best epoch"], run.metrics.get("dev samples"),
+         *(_two(run.metrics["dev"][name]) for name in ("precision", "recall", "f1")),
+         *(_two(value) for value in published_for(run, "dev")))
+        for run in runs
+    ]  # fmt: skip
+    header = ("run", "mode", "best epoch", "samples", "P", "R", "F1", "published P", "published R", "published F1")
+    return Table("macro-dev", "Macro scores on dev, of the epoch that was chosen by them, in percent", header, rows)
+
+
 def _curves(runs: Sequence[Run]) -> Section:
     rows = [
-        (run.name, epoch["epoch"], f"{epoch['loss']:.3f}", f"{epoch['dev loss']:.3f}", _two(epoch["dev"]["f1"]))
+        (run.name, epoch["epoch"], _three(epoch["loss"]), _three(epoch.get("dev loss")), _two(epoch["dev"]["f1"]))
         for run in runs
         for epoch in run.metrics["epochs"]
     ]
@@ -115,10 +109,10 @@ def _differences(runs: Sequence[Run], split: str, resamples: int) -> tuple[Table
     rows = []
     for run in runs[1:]:
         found = run.splits[split]
+        vectors = _vectors(found, base)
         row: list[str | int | None] = [run.name]
         for having in HAVING:
-            # Coverage is a property of the store, not of the mode: that of the run itself counts.
-            chosen = np.ones(len(found.gold), bool) if having == "all" else found.vectors == 3 - HAVING.index(having)
+            chosen = np.ones(len(found.gold), bool) if having == "all" else vectors == 3 - HAVING.index(having)
             row.append(int(chosen.sum()))
             if chosen.sum() < LEAST:
                 row.append(None)
@@ -128,7 +122,7 @@ def _differences(runs: Sequence[Run], split: str, resamples: int) -> tuple[Table
             )
             row.append(_change(change))
             if having == "all":
-                lines.append(f"{split}: {run.name} is {_change(change)} points of macro F1 above {runs[0].name}"
+                lines.append(f"{split}: {run.name} against {runs[0].name}: {_change(change)} points of macro F1"
                              f"{'' if change.clear else ', which may be chance'}.")  # fmt: skip
         rows.append(tuple(row))
     header = ("run", *(cell for having in HAVING for cell in (f"samples: {having}", having)))
@@ -163,11 +157,11 @@ def _found(runs: Sequence[Run], split: str, index: int) -> list[str | int | None
     here = base.gold == index
     cells: list[str | int | None] = []
     gains: dict[bool, list[str | None]] = {True: [], False: []}
-    covered = runs[-1].splits[split].vectors == 2
-    cells.append(int((here & covered).sum()))
-    for run in runs[1:]:
+    covered = [_vectors(run.splits[split], base) == 2 for run in runs[1:]]
+    cells.append(int((here & np.any(covered, axis=0)).sum()))
+    for run, own in zip(runs[1:], covered, strict=True):
         for having in (True, False):
-            among = here & ((run.splits[split].vectors == 2) == having)
+            among = here & (own == having)
             right = (
                 [(rows.given[among] == index).mean() * 100 for rows in (run.splits[split], base)] if among.any() else []
             )
@@ -190,8 +184,19 @@ def _confusions(runs: Sequence[Run], split: str) -> Section:
             if table[gold, given]
         ]  # fmt: skip
         header = ("true relation", "given", "samples", "% of the true relation's")
-        tables.append(Table(f"confusions-{run.name}", f"{run.name}: the commonest confusions", header, rows))
+        tables.append(Table(f"confusions-{run.key}", f"{run.name}: the commonest confusions", header, rows))
     return Section("confusions", "Confusions", [f"On {split}."], tables)
+
+
+def _vectors(found: Answers, base: Answers) -> Numbers:
+    """Give how many entities of each sample have vectors: by the store of one of two runs, as BERT alone has none."""
+    return found.vectors if found.vectors.any() else base.vectors
+
+
+def _matrix(run: Run, split: str) -> str:
+    """Write how often which relation (column) was given for which (row)."""
+    table = confusion(run.splits[split].gold, run.splits[split].given, len(run.labels))
+    return as_csv([("", *run.labels), *((label, *row) for label, row in zip(run.labels, table.tolist(), strict=True))])
 
 
 def _headlines(runs: Sequence[Run], splits: Sequence[str]) -> list[str]:
@@ -207,14 +212,13 @@ def _two(value: float | None) -> str | None:
     return None if value is None else f"{value:.2f}"
 
 
+def _three(value: float | None) -> str | None:
+    return None if value is None else f"{value:.3f}"
+
+
 def _signed(value: float) -> str:
     return f"{value:+.2f}".replace("-", MINUS)
 
 
 def _change(change: Interval) -> str:
     return f"{_signed(change.value)} [{_signed(change.low)}, {_signed(change.high)}]"
-
-
-def _write(path: Path, text: str) -> None:
-    with files.replacing(path, "w") as file:
-        file.write(text)

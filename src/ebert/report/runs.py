@@ -126,7 +126,7 @@ def read_runs(folders: Sequence[Path]) -> list[Run]:
     for number, folder in enumerate(found):
         if folder in found[:number]:
             raise EbertError(f"{folders[number]} is given twice")
-    return [read_run(path, name) for path, name in zip(folders, _names(found), strict=True)]
+    return [read_run(path, name) for path, name in zip(folders, distinct_names(found), strict=True)]
 
 
 def read_run(folder: Path, name: str | None = None) -> Run:
@@ -228,7 +228,7 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     return row if isinstance(row, dict) and isinstance(row.get("id"), str) else None
 
 
-def _names(folders: Sequence[Path]) -> list[str]:
+def distinct_names(folders: Sequence[Path]) -> list[str]:
     """Name folders by as much of the end of their paths as tells them apart."""
     names = []
     for folder in folders:

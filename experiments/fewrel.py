@@ -1,12 +1,15 @@
 """Relation classification on FewRel: the paper's five variants, and plain BERT for its 10 epochs (Section 4.2).
 
     python experiments/fewrel.py [--store STORE] [--work FOLDER] [--only NAME]... [--data FILE] [--ids FILE]
+    python experiments/fewrel.py --words
     python experiments/fewrel.py --search
     python experiments/fewrel.py --publish results/fewrel
 
 The variants differ in their mode only: three epochs, learning rate 5e-5, seed 0, the best epoch by a fixed 2,000 of the
 dev samples, then all 16,000 test samples. The store must have dimension 768, as the unaligned baselines need it. Hours
 on two cores; run it again to go on. Runs stand in FOLDER (default EBERT_HOME/experiments/fewrel).
+
+--words tells how often the words of a mention alone lead to its entity, where the table of --ids knows that.
 
 --search shows `ebert relations search` on a small part: 800 training and 400 dev samples.
 
@@ -22,11 +25,14 @@ import subprocess
 import sys
 import tarfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ebert import EBert, Vectors, files
 from ebert.bert.cache import home
+from ebert.relations.reading import read
+from ebert.relations.resolving import Resolver, ResolvingOptions, read_ids
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 MODES = ("bert", "concat", "replace", "wikipedia2vec-concat", "wikipedia2vec-replace")
@@ -70,6 +76,25 @@ def align(store: Path, bert: str, model: Path) -> None:
     used = EBert.from_pretrained(model).vectors
     if used is None or used.fingerprint != vectors.fingerprint:
         sys.exit(f"{model} was made with another store than {store}; choose another --work")
+
+
+def words(data: Path, store: Path, ids: Path) -> None:
+    """Count how often the words of a mention lead to an entity, and to the right one, where that is known."""
+    vectors = Vectors.open(store)
+    known, alone = Resolver(vectors, ResolvingOptions(ids_only=True), read_ids(ids)), Resolver(vectors)
+    entities, mentions, found, right = set(), 0, 0, 0
+    for sample in (sample for split in ("train", "dev", "test") for sample in read(data / f"{split}.json")):
+        for span in (sample.subject, sample.object):
+            entity = known(sample, span)[1]
+            if entity is None:
+                continue
+            guess = alone(sample, replace(span, entity=None))[1]
+            entities.add(entity)
+            mentions, found, right = mentions + 1, found + (guess is not None), right + (guess == entity)
+    print(
+        f"{mentions:,} mentions of {len(entities):,} entities with a known id and a vector in {store.name}: by their "
+        f"words alone {found / mentions:.1%} lead to an entity, {right / max(found, 1):.1%} of these to the right one"
+    )
 
 
 def train(name: str, data: Path, work: Path, ids: Path) -> None:
@@ -118,6 +143,7 @@ def main() -> None:
     parser.add_argument("--ids", type=Path, default=DATA / "fb15k_entity2wikidata.json")
     parser.add_argument("--work", type=Path, default=home() / "experiments" / "fewrel")
     parser.add_argument("--only", action="append", choices=RUNS, help="this run only (may be given again)")
+    parser.add_argument("--words", action="store_true", help="train nothing, look at what mentions lead to")
     parser.add_argument("--search", action="store_true", help="a small search instead of the runs")
     parser.add_argument("--publish", type=Path, metavar="FOLDER", help="train nothing, ship what is there")
     given = parser.parse_args()
@@ -125,6 +151,9 @@ def main() -> None:
         publish(given.work, given.publish)
         return
     data = unpack(given.data, given.work)
+    if given.words:
+        words(data, given.store, given.ids)
+        return
     align(given.store, given.bert, given.work / "model")
     if given.search:
         ebert("relations", "search", data, "--model", given.work / "model", "--mode", "concat", *SMALL,

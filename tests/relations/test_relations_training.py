@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -113,6 +114,24 @@ def test_a_killed_run_goes_on(data, tiny_folder, tmp_path):
     metrics = run(data, EBert.from_pretrained(tiny_folder), out, options=options, say=lines.append)
     assert any("going on after step" in line for line in lines)
     assert metrics == run(data, EBert.from_pretrained(tiny_folder), tmp_path / "whole", options=options)
+
+
+def test_two_processes_share_the_batches(data, tiny_folder, tmp_path):
+    """As a launcher starts them, one for each GPU; here on the CPU."""
+    out = tmp_path / "run"
+    command = [
+        sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m",
+        "ebert", "relations", "train", str(data), "--model", tiny_folder, "--mode", "concat", "--epochs", "2",
+        "--batch", "8", "--learning-rate", "3e-3", "--device", "cpu", "--json", "--out", str(out),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    metrics = json.loads(done.stdout)  # one of them speaks
+    assert done.stderr.count("epoch 1 of 2") == 1
+    alone = run(data, EBert.from_pretrained(tiny_folder), tmp_path / "alone", options=OPTIONS)
+    assert [epoch["step"] for epoch in metrics["epochs"]] == [epoch["step"] for epoch in alone["epochs"]][:2]
+    found = evaluate(RelationClassifier.from_pretrained(out), read(data / "dev.json"))
+    assert found.as_json()["macro"] == pytest.approx(metrics["dev"])
 
 
 def test_half_a_checkpoint_is_not_gone_on_from(tmp_path):

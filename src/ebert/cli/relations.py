@@ -77,6 +77,7 @@ def train(
       ebert relations train fewrel --model enwiki-ebert --mode concat --epochs 3 --out runs/concat
     """
     _need_accelerate()
+    from ebert.finetuning.folder import leads
     from ebert.relations.options import TrainingOptions
     from ebert.relations.run import train as run
 
@@ -84,6 +85,8 @@ def train(
         data, _load(model, mode, vectors), out, mode=mode, options=TrainingOptions(**options),
         **_resolving(ids, ids_only, threshold), device=device, command=_command(), say=_say,
     )  # fmt: skip
+    if not leads():
+        return
     if as_json:
         print_json(metrics)
     else:
@@ -284,4 +287,7 @@ def _command() -> str:
 
 
 def _say(line: str) -> None:
-    click.echo(line, err=True)
+    from ebert.finetuning.folder import leads
+
+    if leads():
+        click.echo(line, err=True)

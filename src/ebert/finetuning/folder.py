@@ -1,6 +1,7 @@
 """The folder of a training run: `run.json` says what is trained on what, `metrics.json` how well; the best is kept."""
 
 import math
+import os
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
@@ -16,12 +17,19 @@ from ebert.model.encoder import fingerprint
 RUN, METRICS, CHECKPOINTS = "run.json", "metrics.json", "checkpoints"
 
 
+def leads() -> bool:
+    """Whether this is the process that writes and speaks, of those that a launcher has started for one training."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def begin(out: Path, info: Mapping[str, Any], same: Sequence[str]) -> dict[str, Any] | None:
     """See that the folder is new or has the same run in it; give the metrics of one that is complete.
 
     `same` are the parts of `run.json` that a run must have in common with one it goes on with.
     """
     if not (out / RUN).is_file():
+        if not leads():
+            return None
         files.refuse_existing(out, overwrite=False)
         out.mkdir(parents=True, exist_ok=True)
         return None
@@ -38,8 +46,16 @@ def begin(out: Path, info: Mapping[str, Any], same: Sequence[str]) -> dict[str, 
     return files.read_json(out / METRICS, "a complete run") if old.get("complete") else None
 
 
+def announce(out: Path, info: Mapping[str, Any]) -> None:
+    """Say in the folder what is being trained there."""
+    if leads():
+        files.write_json(out / RUN, {**info, "complete": False})
+
+
 def finish(out: Path, info: Mapping[str, Any], metrics: Mapping[str, Any]) -> None:
     """Write the metrics, say that the run is complete, and remove its checkpoints."""
+    if not leads():
+        return
     files.write_json(out / METRICS, _finite(dict(metrics)))
     files.write_json(out / RUN, {**info, "complete": True})
     shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)

@@ -9,10 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ebert import __version__, files
+from ebert import __version__
 from ebert.bert.loading import quiet
 from ebert.errors import EbertError
-from ebert.finetuning.folder import CHECKPOINTS, RUN, begin, describe, finish, machine
+from ebert.finetuning.folder import CHECKPOINTS, announce, begin, describe, finish, machine
 from ebert.finetuning.trainer import Say, best_of
 from ebert.linking.document import Document, Generator
 from ebert.linking.evaluating import percent
@@ -74,7 +74,7 @@ def train(
         return done
     labelled, counts = _labelled(linker, documents, dev, say)
     info |= {"counts": counts, "machine": machine()}
-    files.write_json(out / RUN, {**info, "complete": False})
+    announce(out, info)
     start = time.monotonic()
     with quiet():
         curve = fine_tune(

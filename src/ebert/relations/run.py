@@ -10,7 +10,7 @@ from typing import Any
 
 from ebert import __version__, files
 from ebert.bert.loading import quiet
-from ebert.finetuning.folder import CHECKPOINTS, RUN, begin, describe, finish, machine
+from ebert.finetuning.folder import CHECKPOINTS, announce, begin, describe, finish, machine
 from ebert.finetuning.trainer import Say, best_of
 from ebert.model import EBert
 from ebert.relations.classifier import RelationClassifier
@@ -88,7 +88,7 @@ def train(
     }
     info["shortened"] = {name: _shortened(part, say) for name, part in prepared.items()}
     info["machine"] = machine()
-    files.write_json(out / RUN, {**info, "complete": False})
+    announce(out, info)
     start = time.monotonic()
     with quiet():
         result = fine_tune(

@@ -92,6 +92,7 @@ def _arguments(options: TrainingOptions, folder: Path, *, steps: int, device: st
         return arguments(
             options, folder, batch=batch, steps=steps, evaluate=steps, log=log, device=device,
             per_device_eval_batch_size=batch, dataloader_pin_memory=device != "cpu" and torch.cuda.is_available(),
+            ddp_find_unused_parameters=False,
         )  # fmt: skip
 
     whole = make(options.batch)

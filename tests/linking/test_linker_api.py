@@ -284,7 +284,7 @@ def test_json_lines():
         "mentions": [
             {
                 "start": 7, "end": 11, "text": "Rome", "entity": "Rome", "url": "https://en.wikipedia.org/wiki/Rome",
-                "probability": 0.75, "null": 0.25,
+                "probability": 0.75, "null_probability": 0.25,
                 "candidates": [{"entity": "Rome", "prior": 1.0, "score": 1.0986, "probability": 0.75}],
             }
         ],

@@ -120,7 +120,7 @@ def schema() -> "pa.Schema":
         "entity": pa.string(),
         "url": pa.string(),
         "probability": pa.float64(),
-        "null": pa.float64(),
+        "null_probability": pa.float64(),
         "candidates": pa.list_(pa.struct(candidate)),
     }
     columns = {"row": pa.int64(), "id": pa.string(), "text": pa.string(), "mentions": pa.list_(pa.struct(mention))}

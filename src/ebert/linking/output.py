@@ -53,7 +53,7 @@ def as_json(linked: Linked) -> dict[str, Any]:
     return {
         "id": linked.document.id,
         "text": linked.document.text,
-        "mentions": [_mention(mention) for mention in linked.mentions],
+        "mentions": [mention_value(mention) for mention in linked.mentions],
     }
 
 
@@ -92,7 +92,8 @@ def _hint(mention: LinkedMention) -> str:
     return "\n".join([*others, f"no entity: {mention.null:.1%}"])
 
 
-def _mention(mention: LinkedMention) -> dict[str, Any]:
+def mention_value(mention: LinkedMention) -> dict[str, Any]:
+    """Give a mention as an object of JSON."""
     return {
         "start": mention.start,
         "end": mention.end,
@@ -100,7 +101,7 @@ def _mention(mention: LinkedMention) -> dict[str, Any]:
         "entity": mention.entity,
         "url": mention.url,
         "probability": round(mention.probability, 6),
-        "null": round(mention.null, 6),
+        "null_probability": round(mention.null, 6),
         "candidates": [
             {
                 "entity": one.title,

@@ -7,6 +7,7 @@ from typing import Any
 from ebert.linking.document import Document
 from ebert.linking.linked import Linked, LinkedMention
 from ebert.linking.linker import Linker
+from ebert.linking.output import mention_value
 
 PIECE = 3  # letters of a wordpiece, about
 
@@ -58,24 +59,8 @@ class LinkWork:
 
     def write(self, steps: Steps, *, threshold: float | None, trace: bool) -> dict[str, Any]:
         """Give what the client gets."""
-        rounds = [[_mention(one) for one in self.sure(step, threshold)] for step in steps]
+        rounds = [[mention_value(one) for one in self.sure(step, threshold)] for step in steps]
         value: dict[str, Any] = {"text": steps[-1].document.text, "mentions": rounds[-1]}
         if trace:
             value["rounds"] = rounds
         return value
-
-
-def _mention(mention: LinkedMention) -> dict[str, Any]:
-    return {
-        "start": mention.start,
-        "end": mention.end,
-        "text": mention.text,
-        "entity": mention.entity,
-        "url": mention.url,
-        "probability": mention.probability,
-        "null_probability": mention.null,
-        "candidates": [
-            {"entity": one.title, "prior": one.prior, "score": one.score, "probability": one.probability}
-            for one in mention.candidates
-        ],
-    }

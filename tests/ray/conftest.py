@@ -1,14 +1,14 @@
 """Real clusters on this machine: two nodes of one core each, and everything of them gone afterwards."""
 
 import os
-import select
 import signal
 import sys
 import uuid
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from ray_processes import marked, still_there
 
 if sys.version_info >= (3, 15):
     collect_ignore_glob = ["test_*.py"]  # Ray has no wheels for it yet
@@ -23,34 +23,6 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 # A node that is killed is missed after seconds, not after half a minute.
 QUICK = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 1000, "health_check_failure_threshold": 4}
 STORE = 100 << 20
-PATIENCE = 60  # seconds that a process of a cluster may take to go
-
-
-def marked(mark):
-    """Give the processes with a mark in their environment, this one left out."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or is somebody else's
-            if mark.encode() in (place / "environ").read_bytes() and int(place.name) != os.getpid():
-                found.append(int(place.name))
-    return found
-
-
-def still_there(mark):
-    """Give the processes with a mark that do not end by themselves.
-
-    Ray's agent looks for its head for a minute after a kill, and then goes, too; that is not waited for.
-    """
-    left = []
-    for pid in marked(mark):
-        with suppress(OSError):
-            if b"DashboardAgent" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                continue
-            handle = os.pidfd_open(pid)
-            if not select.select([handle], [], [], PATIENCE)[0]:
-                left.append((pid, Path(f"/proc/{pid}/cmdline").read_bytes()[:200]))
-            os.close(handle)
-    return left
 
 
 def start():

@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 from bulk_jobs import CountJob, Here, rows_of, write
-from conftest import still_there
+from ray_processes import still_there
 
 from ebert.bulk.options import ReadOptions
 from ebert.bulk.run import run

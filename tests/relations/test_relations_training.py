@@ -103,7 +103,8 @@ def test_a_killed_run_goes_on(data, tiny_folder, tmp_path):
         sys.executable, "-m", "ebert", "relations", "train", str(data), "--model", tiny_folder, "--mode", "concat",
         "--epochs", "60", "--batch", "8", "--learning-rate", "1e-3", "--checkpoint-steps", "5", "--out", str(out),
     ]  # fmt: skip
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    alone = os.environ | {"OMP_NUM_THREADS": "1"}  # as here: sums depend on the number of threads
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=alone) as process:
         while not list(out.glob("checkpoints/checkpoint-*/trainer_state.json")):
             assert process.poll() is None
             time.sleep(0.05)

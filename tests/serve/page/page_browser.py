@@ -104,7 +104,7 @@ def opened(browser: Browser, url: str, *, fragment: str | None = None, **options
     page.goto(address)
     yield page
     context.close()
-    assert page.watch.faults == []
+    assert not page.watch.faults, page.watch.faults
 
 
 def ready(page: Page) -> None:

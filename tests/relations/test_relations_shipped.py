@@ -1,0 +1,44 @@
+"""The runs on FewRel in results/: their scores follow from their answers, and they differ in their mode only."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ebert.relations.scores import confusion, scores
+from ebert.report.classified import is_fewrel, read_runs
+
+SHIPPED = Path(__file__).parents[2] / "results" / "fewrel"
+FOLDERS = sorted(path.parent for path in SHIPPED.glob("*/run.json"))
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return read_runs(FOLDERS)
+
+
+def test_scores_follow_from_the_answers(runs):
+    for run in runs:
+        found = run.splits["test"]
+        said = json.loads((run.folder / "evaluations" / "test.json").read_text(encoding="utf-8"))
+        assert scores(confusion(found.gold, found.given, len(run.labels))).macro() == pytest.approx(said["macro"])
+        assert (is_fewrel(run), len(found.gold), said["covered"]) == (True, 16_000, int((found.vectors == 2).sum()))
+
+
+def test_the_variants_differ_in_their_mode_only(runs):
+    alike = [
+        {key: run.info[key] for key in ("options", "resolving", "model", "data", "coverage")}
+        for run in runs
+        if run.name == run.mode
+    ]
+    assert len(alike) >= 2
+    assert all(one == alike[0] for one in alike)
+
+
+def test_no_text_of_fewrel_and_no_folder_of_a_machine_is_shipped(runs):
+    for run in runs:
+        assert " /" not in run.info["command"]
+        assert not list(run.folder.rglob("*.predictions.jsonl"))  # packed, and without the text
+        assert {path.name for path in run.folder.rglob("*") if path.is_file()} == {
+            "run.json", "metrics.json", "test.json", "test.predictions.jsonl.xz",
+        }  # fmt: skip

@@ -150,6 +150,10 @@ def test_predict_takes_markup_and_json_by_every_door(ebert, trained, tmp_path, m
     assert [json.loads(line)["subject"]["text"] for line in out.splitlines()] == [
         "Ann Lee"
     ] * 2  # what was right is told
+    released = {"text": "Oslo and Rome", "ents": [["Q585", 1, 4, 1], ["Q220", 9, 13, 1]]}
+    (tmp_path / "released.jsonl").write_text(json.dumps(released))
+    code, out, _ = ebert("relations", "predict", run, "--data", tmp_path / "released.jsonl", "--json")
+    assert json.loads(out)["subject"]["text"] == "Oslo"
     (tmp_path / "deep.json").write_text("[" * 100_000)
     code, _, err = ebert("relations", "predict", run, "--data", tmp_path / "deep.json")
     assert code == 2

@@ -37,14 +37,14 @@ class Given:
         return [self.sample(text, f"text {number}") for number, text in enumerate(texts, 1)]
 
     def all_of(self, path: Path) -> "list[Sample]":
-        """Read a file: an array of samples, or lines."""
+        """Read a file: samples as for training, or lines of which some have markup."""
         from ebert.relations.reading import parse, text_of
 
         text = text_of(path)
-        if re.match(r"\s*\[(?!\[)", text):
-            return parse(text, path.name)
-        lines = enumerate(text.split("\n"), 1)
-        return [self.sample(line.rstrip("\r"), f"{path.name}, line {n}") for n, line in lines if line.strip()]
+        lines = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+        if re.match(r"\s*\[(?!\[)", text) or all(line.lstrip().startswith("{") for _, line in lines):
+            return parse(text, path.name)  # as a whole, as FewRel's starts are put right by all of them
+        return [self.sample(line, f"{path.name}, line {n}") for n, line in lines]
 
     def stream(self, lines: Iterable[str]) -> "Iterator[Sample]":
         """Read lines as they come."""

@@ -1,11 +1,15 @@
-"""What tests share: the real BERT, loaded once, and a small corpus."""
+"""What tests share: the real BERT, loaded once, a small corpus, and a way to run commands as the shell does."""
 
+import io
+import json
 import signal
+import sys
+from typing import Any, NamedTuple
 
 import corpora
 import pytest
 
-from ebert import EBert
+from ebert import EBert, cli
 from ebert.model.encoder import Encoder
 from ebert.wikipedia.corpus import Corpus
 
@@ -30,3 +34,36 @@ def bert(encoder) -> EBert:
 def world(tmp_path) -> Corpus:
     """A small corpus about five countries."""
     return corpora.world(tmp_path / "corpus")
+
+
+class Done(NamedTuple):
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@pytest.fixture
+def ebert(monkeypatch, capsys):
+    """Runs a command in this process, through the same door as the shell."""
+
+    def run(*arguments: object, stdin: str | None = None) -> Done:
+        monkeypatch.setattr(sys, "argv", ["ebert", *map(str, arguments)])
+        if stdin is not None:
+            monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        captured = capsys.readouterr()
+        return Done(stop.value.code or 0, captured.out, captured.err)
+
+    return run

@@ -3,9 +3,8 @@
 import sys
 from pathlib import Path
 
+import encoders
 import numpy as np
-import torch
-from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from ebert import EBert, Vectors
 
@@ -14,20 +13,12 @@ import link_world
 
 WORDS = ["the", "capital", "of", "is", "Paris", "Rome", "and", "France", "Italy", "in", "a", "city", *link_world.WORDS]
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ",", "/", "*", "'", *WORDS, *LETTERS,
+PIECES = [*encoders.SPECIAL, ".", ",", "/", "*", "'", *WORDS, *LETTERS,
           *(f"##{letter}" for letter in LETTERS)]  # fmt: skip
 
 
 def write_bert(folder: Path) -> str:
-    torch.manual_seed(0)
-    pieces = {piece: row for row, piece in enumerate(dict.fromkeys(PIECES))}
-    config = BertConfig(
-        vocab_size=len(pieces), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
-        max_position_embeddings=64, initializer_range=0.5,
-    )  # fmt: skip
-    BertForMaskedLM(config).save_pretrained(folder)
-    BertTokenizer(vocab=pieces, do_lower_case=False, model_max_length=64).save_pretrained(folder)
-    return str(folder)
+    return encoders.write_small(folder, PIECES, layers=2, inner=24, spread=0.5)
 
 
 def write_model(folder: Path) -> str:

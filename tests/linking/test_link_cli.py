@@ -3,6 +3,7 @@
 import json
 
 import corpora
+import encoders
 import link_world
 import pytest
 
@@ -10,41 +11,11 @@ from ebert import EBert, Linker, Vectors
 from ebert.files import sha256
 from ebert.vectors.retabling import retable
 
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "/", "*", ".", "'", "s", "Adams", "Platt", *link_world.WORDS]
+PIECES = [*encoders.SPECIAL, "/", "*", ".", "'", "s", "Adams", "Platt", *link_world.WORDS]
 
 
 def lines(*rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-class Done:
-    def __init__(self, code, out, err):
-        self.code, self.out, self.err = code, out, err
-
-    @property
-    def json(self):
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def ebert(monkeypatch, capsys):
-    """Runs a command in this process, through the same door as the shell."""
-    import sys
-
-    from ebert import cli
-
-    def run(*arguments, stdin=""):
-        import io
-
-        monkeypatch.setattr(sys, "argv", ["ebert", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        captured = capsys.readouterr()
-        return Done(stop.value.code or 0, captured.out, captured.err)
-
-    return run
 
 
 @pytest.fixture
@@ -171,21 +142,9 @@ def test_candidates_from_a_table(ebert, store, tmp_path):
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """A model of a very small BERT with random weights."""
-    import torch
-    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
-
-    torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("model")
-    bert = folder / "bert"
-    config = BertConfig(
-        vocab_size=len(PIECES), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
-        max_position_embeddings=64,
-    )  # fmt: skip
-    BertForMaskedLM(config).save_pretrained(bert)
-    pieces = {piece: row for row, piece in enumerate(PIECES)}
-    BertTokenizer(vocab=pieces, do_lower_case=False, model_max_length=64).save_pretrained(bert)
     store = link_world.write_store(folder / "store")
-    EBert.fit(str(bert), store).save_pretrained(folder / "ebert")
+    EBert.fit(encoders.write_small(folder / "bert", PIECES), store).save_pretrained(folder / "ebert")
     return folder / "ebert"
 
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+import encoders
 import numpy as np
 import pytest
 import torch
 from small_lama import PIECES, WORDS, write_lama
-from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from ebert import EBert, Vectors
 
@@ -34,16 +34,8 @@ def small_folder(tmp_path_factory) -> str:
 
 def random_bert(folder: Path, *, lower: bool = False) -> str:
     """A very small BERT with random weights."""
-    torch.manual_seed(1)
-    words = list(dict.fromkeys(piece.lower() if lower and piece[0] != "[" else piece for piece in PIECES))
-    config = BertConfig(
-        vocab_size=len(words), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=64, initializer_range=0.5,
-    )  # fmt: skip
-    BertForMaskedLM(config).save_pretrained(folder)
-    pieces = {piece: row for row, piece in enumerate(words)}
-    BertTokenizer(vocab=pieces, do_lower_case=lower, model_max_length=64).save_pretrained(folder)
-    return str(folder)
+    words = [piece.lower() if lower and piece[0] != "[" else piece for piece in PIECES]
+    return encoders.write_small(folder, words, layers=2, inner=32, spread=0.5, lower=lower, seed=1)
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,10 @@
 import itertools
 import json
 
+import encoders
 import numpy as np
 import pytest
 import torch
-from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from ebert import EBert, Vectors
 
@@ -16,7 +16,7 @@ PLACES = {"Rome": 220, "Oslo": 585, "Lima": 2868, "Bern": 70}
 VERBS = {"born": "P19", "died": "P20", "studied": "P69"}
 WORDS = ["was", "lived", "in", "and", "then", "there", "the", "old", *VERBS, *PLACES]
 PIECES = [
-    "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, ".", ",", "/", "#", "$", "(", ")", "`", "'", "##s",
+    *encoders.SPECIAL, *WORDS, ".", ",", "/", "#", "$", "(", ")", "`", "'", "##s",
     *dict.fromkeys(part for name in PEOPLE for part in name.split()),
 ]  # fmt: skip
 
@@ -80,15 +80,7 @@ def store(tmp_path_factory):
 def tiny_bert(tmp_path_factory):
     """The folder of a tiny BERT with random weights."""
     folder = tmp_path_factory.mktemp("tiny-bert")
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(PIECES), hidden_size=WIDTH, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
-        max_position_embeddings=LONGEST, initializer_range=0.2,
-    )  # fmt: skip
-    BertForMaskedLM(config).save_pretrained(folder)
-    pieces = {piece: row for row, piece in enumerate(PIECES)}
-    BertTokenizer(vocab=pieces, do_lower_case=False, model_max_length=LONGEST).save_pretrained(folder)
-    return str(folder)
+    return encoders.write_small(folder, PIECES, width=WIDTH, layers=2, inner=24, longest=LONGEST, spread=0.2)
 
 
 @pytest.fixture

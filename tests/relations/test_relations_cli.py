@@ -1,14 +1,12 @@
 """The commands, as the shell runs them."""
 
 import dataclasses
-import io
 import json
 import lzma
-import sys
 
 import pytest
 
-from ebert import cli, files
+from ebert import files
 from ebert.cli import relations
 from ebert.relations.options import TrainingOptions
 from ebert.relations.resolving import ResolvingOptions
@@ -16,21 +14,6 @@ from ebert.relations.variants import VARIANTS
 
 TRAIN = ("--epochs", 2, "--learning-rate", "3e-3", "--batch", 8, "--seed", 1)
 OWN = '{"text": "then Ann Lee was born in Rome .", "subject": [5, 12], "object": [25, 29], "label": "%s"}\n'
-
-
-@pytest.fixture
-def ebert(monkeypatch, capsys):
-    """Run a command; give exit code, output and messages."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["ebert", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capsys.readouterr()
-        return end.value.code, out, err
-
-    return run
 
 
 @pytest.fixture
@@ -132,7 +115,7 @@ def test_predict(ebert, trained, tmp_path):
         assert complaint in err
 
 
-def test_predict_takes_markup_and_json_by_every_door(ebert, trained, tmp_path, monkeypatch):
+def test_predict_takes_markup_and_json_by_every_door(ebert, trained, tmp_path):
     run = trained("concat")
     lines = "then [[Ann Lee]] was born in [[Rome]] .\n\n" + OWN % "P19" + "[[Rome]] is old .\n"
     (tmp_path / "lines.txt").write_text("[[Ann Lee]] was born in [[Rome]] .\n" + OWN % "P19")
@@ -143,13 +126,11 @@ def test_predict_takes_markup_and_json_by_every_door(ebert, trained, tmp_path, m
     code, out, err = ebert("relations", "predict", run, "--data", tmp_path / "bad.txt", "--json")
     assert (code, out) == (2, "")
     assert "bad.txt, line 4: it has 1 mentions" in err
-    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
-    code, out, err = ebert("relations", "predict", run, "--json")
+    code, out, err = ebert("relations", "predict", run, "--json", stdin=lines)
     assert code == 2
     assert "line 4: it has 1 mentions" in err
-    assert [json.loads(line)["subject"]["text"] for line in out.splitlines()] == [
-        "Ann Lee"
-    ] * 2  # what was right is told
+    told = [json.loads(line)["subject"]["text"] for line in out.splitlines()]
+    assert told == ["Ann Lee", "Ann Lee"]  # what was right
     released = {"text": "Oslo and Rome", "ents": [["Q585", 1, 4, 1], ["Q220", 9, 13, 1]]}
     (tmp_path / "released.jsonl").write_text(json.dumps(released))
     code, out, _ = ebert("relations", "predict", run, "--data", tmp_path / "released.jsonl", "--json")

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import encoders
 import pytest
 import spacy
 import torch
@@ -13,24 +14,14 @@ sys.path.append(str(Path(__file__).parents[1] / "linking"))
 
 import link_world
 
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "/", "*", ".", "'", "s", "Adams", "Platt", *link_world.WORDS]
+PIECES = [*encoders.SPECIAL, "/", "*", ".", "'", "s", "Adams", "Platt", *link_world.WORDS]
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """A linker that takes every span for an entity."""
-    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
-
-    torch.manual_seed(0)
     place = tmp_path_factory.mktemp("linker")
-    config = BertConfig(
-        vocab_size=len(PIECES), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
-        max_position_embeddings=64,
-    )  # fmt: skip
-    BertForMaskedLM(config).save_pretrained(place / "bert")
-    pieces = {piece: row for row, piece in enumerate(PIECES)}
-    BertTokenizer(vocab=pieces, do_lower_case=False, model_max_length=64).save_pretrained(place / "bert")
-    model = EBert.fit(str(place / "bert"), link_world.write_store(place / "store"))
+    model = EBert.fit(encoders.write_small(place / "bert", PIECES), link_world.write_store(place / "store"))
     model.save_pretrained(place / "ebert")
     linker = Linker.fresh(model)
     with torch.no_grad():

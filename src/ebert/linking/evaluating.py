@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from ebert.errors import EbertError
+from ebert.intervals import SEED, Interval, bounds
 from ebert.linking.document import Document, Span, ignored
 from ebert.text import Mention
 
 RESAMPLES = 3000
-SEED = 20
-INSIDE = (2.5, 97.5)  # the percentiles of a 95 % interval
 
 Same = Callable[[str], str]  # gives one spelling for all names of an entity
 
@@ -144,18 +143,10 @@ def score(
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Interval):
     """By how much one linker is better than another in micro F1, in points, with the interval of a paired bootstrap."""
 
-    value: float
-    low: float
-    high: float
     documents: int
-
-    @property
-    def clear(self) -> bool:
-        """Whether the interval leaves no doubt on which side of zero the difference is."""
-        return self.low > 0 or self.high < 0
 
 
 def difference(one: Evaluation, other: Evaluation, *, resamples: int = RESAMPLES, seed: int = SEED) -> Difference:
@@ -171,8 +162,8 @@ def difference(one: Evaluation, other: Evaluation, *, resamples: int = RESAMPLES
     for _ in range(resamples):
         weight = np.bincount(random.integers(0, number, number), minlength=number)
         drawn.append(_f1(weight @ a) - _f1(weight @ b))
-    low, high = np.percentile(drawn, INSIDE)
-    return Difference(100 * (_f1(a.sum(axis=0)) - _f1(b.sum(axis=0))), 100 * float(low), 100 * float(high), number)
+    low, high = bounds(drawn)
+    return Difference(100 * (_f1(a.sum(axis=0)) - _f1(b.sum(axis=0))), 100 * low, 100 * high, number)
 
 
 def _columns(evaluation: Evaluation) -> Any:

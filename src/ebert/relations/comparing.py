@@ -3,39 +3,22 @@
 Samples are drawn with replacement within each relation, as many as it has; a pair of runs gets the same draws.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError
+from ebert.intervals import SEED, Interval, bounds
 from ebert.relations.scores import scores
 
 RESAMPLES = 1000
-SEED = 20
-INSIDE = (2.5, 97.5)  # the percentiles of a 95 % interval
 
 Numbers = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A figure in percent, or a difference in points, with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def clear(self) -> bool:
-        """Whether zero is outside."""
-        return self.low > 0 or self.high < 0
 
 
 def macro_f1(gold: Numbers, given: Numbers, relations: int, *, resamples: int = RESAMPLES) -> Interval:
     """Give a macro F1 in percent with its interval."""
     value = _f1(gold, given, relations, np.ones(len(gold)))
-    return _interval(value, [_f1(gold, given, relations, w) for w in _weights(gold, relations, resamples)])
+    return Interval(value, *bounds([_f1(gold, given, relations, w) for w in _weights(gold, relations, resamples)]))
 
 
 def difference(gold: Numbers, one: Numbers, other: Numbers, relations: int, *, resamples: int = RESAMPLES) -> Interval:
@@ -47,7 +30,7 @@ def difference(gold: Numbers, one: Numbers, other: Numbers, relations: int, *, r
     drawn = [
         _f1(gold, one, relations, w) - _f1(gold, other, relations, w) for w in _weights(gold, relations, resamples)
     ]
-    return _interval(value, drawn)
+    return Interval(value, *bounds(drawn))
 
 
 def _weights(gold: Numbers, relations: int, resamples: int) -> list[NDArray[np.float64]]:
@@ -64,8 +47,3 @@ def _weights(gold: Numbers, relations: int, resamples: int) -> list[NDArray[np.f
 def _f1(gold: Numbers, given: Numbers, relations: int, weights: NDArray[np.float64]) -> float:
     pairs = np.bincount(gold * relations + given, weights=weights, minlength=relations * relations)
     return scores(np.rint(pairs).astype(np.int64).reshape(relations, relations)).macro()["f1"]
-
-
-def _interval(value: float, drawn: list[float]) -> Interval:
-    low, high = np.percentile(drawn, INSIDE)
-    return Interval(value, float(low), float(high))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ebert import files
-from ebert.relations.comparing import RESAMPLES, Interval, Numbers, difference, macro_f1
+from ebert.intervals import Interval
+from ebert.relations.comparing import RESAMPLES, Numbers, difference, macro_f1
 from ebert.relations.scores import confusion, scores
 from ebert.report.classified import Answers, Run, common_splits, is_fewrel, published, published_for, read_runs
 from ebert.report.content import MINUS, Plot, Report, Section, Table

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ebert.intervals import SEED, bounds
 from ebert.report.runs import Column, Run
 
 RESAMPLES = 3000
-SEED = 20
-INSIDE = (2.5, 97.5)  # the percentiles of a 95 % interval
 
 
 @dataclass(frozen=True)
@@ -159,5 +158,4 @@ def _pooled(asked: int, gained: int, lost: int, resamples: int) -> Change:
 
 
 def _change(value: float, drawn: NDArray[np.float64]) -> Change:
-    low, high = np.percentile(drawn, INSIDE)
-    return Change(*(round(100 * float(x), 4) + 0.0 for x in (value, low, high)))
+    return Change(*(round(100 * float(x), 4) + 0.0 for x in (value, *bounds(drawn))))

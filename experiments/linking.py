@@ -3,11 +3,11 @@
     python experiments/linking.py --work /tmp/linking --out results/linking [--documents 1000] [--epochs 1] [--rows ...]
 
 It takes the store and the corpus that `make vectors` leaves in EBERT_HOME, the dumps and the sets of ../shared/data.
-Steps: make training documents of articles that are in no set; count the mention table without the articles of the sets
-and the held-out ones; fit W; train every linker for as long; judge each on every set, end to end and with given
-mentions; compare by a paired bootstrap over documents. Whatever is complete is not done again, and a training that was
-stopped goes on, so run it again to go on (other options want another --work). Writes OUT.json, OUT.md and a plot of the
-convergence after every row.
+Steps: make training documents of articles that are in no set; count the mention table without the articles of the sets,
+the held-out ones and those of the training documents, whose own links would else be known to it; fit W; train every
+linker for as long; judge each on every set, end to end and with given mentions; compare by a paired bootstrap over
+documents. Whatever is complete is not done again, and a training that was stopped goes on, so run it again to go on
+(other options want another --work). Writes OUT.json, OUT.md and a plot of the convergence after every row.
 
 On two cores a training document takes about 2 seconds an epoch (300 words, a third of the over-generated spans), and a
 document of 250 words about 2 seconds in three rounds. The vectors have the width of BERT's, so that the baselines
@@ -36,6 +36,7 @@ from ebert.linking.prior import PriorLinker, tune
 from ebert.linking.readers import read
 from ebert.linking.resolve import Resolver, read_ids
 from ebert.report.trainings import draw_convergence
+from ebert.wikipedia.corpus import Corpus
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "shared" / "data"
@@ -46,6 +47,7 @@ SETS = {
     "kore50": "kore50.benchmark.jsonl",
     "wiki-fair-v2": "wiki-fair-v2.benchmark.jsonl",
 }
+ARCHIVE = "entity-linking.tar.xz"
 ARTICLES = ("wned-wiki", "wiki-fair-v2")  # sets whose documents are articles, which must not be trained on
 ALIGN = ("--weight-power", "0.4", "--intercept", "--length", "2.5")
 BEST = "E-BERT-MLM"
@@ -94,19 +96,33 @@ def ebert(*arguments: object) -> None:
     subprocess.run([sys.executable, "-m", "ebert", *map(str, arguments)], check=True)
 
 
-def claim(options: argparse.Namespace) -> None:
-    """See that what is in the working folder was made with the same options."""
-    facts, path = {name: getattr(options, name) for name in LASTING}, options.work / "recipe.json"
+def recipe(options: argparse.Namespace) -> dict[str, Any]:
+    """Say what the results depend on."""
+    store = Vectors.open(options.vectors)
+    return {
+        **{name: getattr(options, name) for name in LASTING},
+        "align": " ".join(ALIGN),
+        "vectors": {"name": options.vectors.name, "words": store.fingerprint, "entities": len(store)},
+        "corpus": [dump["name"] for dump in Corpus.open(options.corpus).info.dumps],
+        "sets": files.sha256(options.data / ARCHIVE),
+        "ids": files.sha256(options.ids),
+    }
+
+
+def claim(options: argparse.Namespace) -> dict[str, Any]:
+    """See that what is in the working folder was made in the same way; give what the results depend on."""
+    facts, path = recipe(options), options.work / "recipe.json"
     if path.exists() and (changes := differences(files.read_json(path, "a working folder"), facts)):
         raise SystemExit(f"{options.work} was made with other options: {'; '.join(changes)}; choose another --work")
     files.write_json(path, facts)
+    return facts
 
 
 def prepare(work: Path, options: argparse.Namespace) -> dict[str, Path]:
     """Unpack the sets, and make the mention table, the model and the training documents."""
     sets = {name: work / "entity-linking" / file for name, file in SETS.items()}
     if not all(path.exists() for path in sets.values()):
-        with tarfile.open(options.data / "entity-linking.tar.xz") as archive:
+        with tarfile.open(options.data / ARCHIVE) as archive:
             archive.extractall(work, filter="data")
     left_out = [part for name in ARTICLES for part in ("--leave-out", sets[name])]
     first, documents = work / "first-vectors", work / "documents"
@@ -119,7 +135,7 @@ def prepare(work: Path, options: argparse.Namespace) -> dict[str, Path]:
             "--documents", options.documents, "--held-out", options.held_out, "--out", documents,
         )  # fmt: skip
     if not (work / "vectors" / "store.json").exists():
-        left_out += ["--leave-out", documents / HELD_OUT]
+        left_out += ["--leave-out", documents / HELD_OUT, "--leave-out", documents / TRAIN]
         ebert("link", "candidates", options.vectors, "--corpus", options.corpus, *left_out, "--out", work / "vectors")
     if not (work / "model" / "ebert.json").exists():
         ebert("align", work / "vectors", "--bert", options.bert, *ALIGN, "--out", work / "model")
@@ -248,7 +264,7 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", choices=[row.name for row in ROWS], default=[row.name for row in ROWS])
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
-    claim(options)
+    facts = claim(options)
     sets = prepare(options.work, options)
     rows = [row for row in ROWS if row.name in options.rows]
     found: dict[str, Any] = {}
@@ -258,20 +274,17 @@ def main() -> None:
         found[row.name] = judge_all(row, linker, sets, options)
         if row.training is not None:
             curves[row.name] = json.loads((linker / "metrics.json").read_text("utf-8"))["epochs"]
-        write(options, found, compare(options.work, [one for one in rows if one.name in found], sets), curves)
+        compared = compare(options.work, [one for one in rows if one.name in found], sets)
+        write(options.out, {"options": facts, "rows": found, "differences": compared, "curves": curves})
 
 
-def write(
-    options: argparse.Namespace, rows: dict[str, Any], differences: dict[str, Any], curves: dict[str, Any]
-) -> None:
+def write(out: Path, result: dict[str, Any]) -> None:
     """Write what there is so far."""
-    facts = {name: getattr(options, name) for name in LASTING}
-    result = {"options": facts, "rows": rows, "differences": differences, "curves": curves}
-    files.write_json(options.out.with_suffix(".json"), result)
-    with files.replacing(options.out.with_suffix(".md"), "w") as file:
+    files.write_json(out.with_suffix(".json"), result)
+    with files.replacing(out.with_suffix(".md"), "w") as file:
         file.write(table(result))
-    if curves:
-        plot = options.out.with_name(options.out.name + "-convergence.svg")
+    if curves := result["curves"]:
+        plot = out.with_name(out.name + "-convergence.svg")
         draw_convergence(curves, plot, score="strong-match micro F1")
     print(table(result))
 

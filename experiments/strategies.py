@@ -1,11 +1,12 @@
 """Packed against the paper's strategy after training each on the same spans: quality and time.
 
-    python experiments/strategies.py --work /tmp/linking --out results/strategies.json [--spans 5000] [--rows ...]
+    python experiments/strategies.py --work /tmp/linking --out results/strategies [--spans 5000] [--rows ...]
 
 It needs the documents and the model that `experiments/linking.py` leaves in --work (its first steps suffice). Every row
 is trained on the same labelled spans, in chunks of at most 256 wordpieces, tuned on 20 held-out documents and judged
-on 20 others. The paper's way takes about an hour on two cores. Complete rows are kept, and a stopped training goes on;
-the seconds are those of the last start.
+on 20 others, end to end and with given mentions; each is held against the paper's by a paired bootstrap over documents.
+The paper's way takes about an hour on two cores. Complete rows are kept, and a stopped training goes on; the seconds
+are those of the last start. Writes OUT.json and OUT.md.
 """
 
 import argparse
@@ -15,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ebert import EBert, files
+from ebert.folders import differences
 from ebert.linking.document import Document
+from ebert.linking.evaluating import difference
 from ebert.linking.examples import GOLD, OVER, examples
-from ebert.linking.judging import judge
+from ebert.linking.judging import judge, read_scores
 from ebert.linking.linker import Linker
 from ebert.linking.options import LinkerOptions, TrainingOptions
 from ebert.linking.preparing import HELD_OUT, TRAIN
@@ -27,16 +30,19 @@ from ebert.linking.run import train
 
 CHUNK = 256
 FIGURES = "figures.json"
+KINDS = {"end to end": False, "given mentions": True}
+PAPER = "paper"
 FEWER, SHARE = "packed, three in ten over-generated spans", 0.3
 ROWS = {
     "packed": LinkerOptions(strategy="packed", chunk=CHUNK),
     FEWER: LinkerOptions(strategy="packed", chunk=CHUNK),
     "packed, copies": LinkerOptions(strategy="packed", block="copy", chunk=CHUNK),
-    "paper": LinkerOptions(strategy="paper", chunk=CHUNK),
+    PAPER: LinkerOptions(strategy="paper", chunk=CHUNK),
 }
 
 
 def documents(work: Path, name: str, resolver: Resolver) -> list[Document]:
+    """Read documents of the recipe."""
     return resolver.documents(read(str(work / "documents" / name)).documents).documents
 
 
@@ -51,10 +57,58 @@ def first_spans(linker: Linker, given: list[Document], spans: int) -> list[Docum
     return given
 
 
+def figures(name: str, options: argparse.Namespace, training: TrainingOptions, facts: dict[str, Any]) -> dict[str, Any]:
+    """Train a row, go on with it, or find it complete; give its figures, per document too."""
+    out = options.work / "strategies" / name.replace(", ", "-").replace(" ", "-")
+    if (out / FIGURES).exists():
+        known = files.read_json(out / FIGURES, "a row")
+        if changes := differences(known["made"], facts):
+            raise SystemExit(f"{out} was made with other options: {'; '.join(changes)}; remove it to make it again")
+        return known
+    model = EBert.from_pretrained(options.work / "model")
+    assert model.vectors is not None
+    resolver = Resolver(model.vectors)
+    held_out = documents(options.work, HELD_OUT, resolver)
+    if len(held_out) < 2 * options.documents:
+        raise SystemExit(
+            f"{len(held_out)} held-out documents are too few to tune and judge on {options.documents} each"
+        )
+    dev, test = held_out[-options.documents :], held_out[: options.documents]
+    fresh = Linker.fresh(model, options=ROWS["packed"])
+    chosen = first_spans(fresh, documents(options.work, TRAIN, resolver), options.spans)
+    start = time.monotonic()
+    own = replace(training, nulls=SHARE) if name == FEWER else training
+    train(chosen, dev, model, out, linker_options=ROWS[name], options=own, data=facts["data"], say=print)
+    found: dict[str, Any] = {
+        "made": facts, "documents": len(chosen), "training seconds": round(time.monotonic() - start, 1)
+    }  # fmt: skip
+    linker = Linker.from_pretrained(out)
+    for kind, given in KINDS.items():
+        start = time.monotonic()
+        value = judge(linker, test, resolver, given_mentions=given).value(per_document=True)
+        found[kind] = {**value, "seconds": round(time.monotonic() - start, 1)}
+    files.write_json(out / FIGURES, found)
+    return found
+
+
+def table(rows: dict[str, Any]) -> str:
+    """Write the figures as Markdown."""
+    head = ["", "training", *(f"{kind}: {what}" for kind in KINDS for what in ("micro F1", "beside the paper's way"))]
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "---|" * (len(head) - 1)]
+    for name, row in rows.items():
+        cells = [name, f"{row['training seconds']:,.0f} s"]
+        for kind in KINDS:
+            cells.append(f"{row[kind]['micro']['f1']:.1f}")
+            change = row[kind].get("difference")
+            cells.append(f"{change['value']:+.1f} [{change['low']:+.1f}, {change['high']:+.1f}]" if change else "")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="without .json and .md")
     parser.add_argument("--spans", type=int, default=5000)
     parser.add_argument("--documents", type=int, default=20, help="to judge on")
     parser.add_argument("--learning-rate", type=float, default=5e-5)
@@ -65,34 +119,22 @@ def main() -> None:
     training = TrainingOptions(
         epochs=options.epochs, learning_rate=options.learning_rate, batch=options.batch, checkpoint_steps=20
     )
+    hashes = {name: files.sha256(options.work / "documents" / name) for name in (TRAIN, HELD_OUT)}
+    facts = {"chunk": CHUNK, "spans": options.spans, "judged on": options.documents, **asdict(training), "data": hashes}
     rows: dict[str, Any] = {}
     for name in options.rows:
-        out = options.work / "strategies" / name.replace(", ", "-").replace(" ", "-")
-        if (out / FIGURES).exists():
-            rows[name] = files.read_json(out / FIGURES, "a row")
-            continue
-        model = EBert.from_pretrained(options.work / "model")
-        assert model.vectors is not None
-        resolver = Resolver(model.vectors)
-        held_out = documents(options.work, HELD_OUT, resolver)
-        dev, test = held_out[-options.documents :], held_out[: options.documents]
-        fresh = Linker.fresh(model, options=ROWS["packed"])
-        chosen = first_spans(fresh, documents(options.work, TRAIN, resolver), options.spans)
-        start = time.monotonic()
-        own = replace(training, nulls=SHARE) if name == FEWER else training
-        train(chosen, dev, model, out, linker_options=ROWS[name], options=own, say=print)
-        seconds = time.monotonic() - start
-        linker = Linker.from_pretrained(out)
-        start = time.monotonic()
-        found = judge(linker, test, resolver).value()
-        rows[name] = {
-            "documents": len(chosen), "micro": found["micro"], "macro": found["macro"],
-            "candidate_recall": found["candidate_recall"],
-            "training seconds": round(seconds, 1), "judging seconds": round(time.monotonic() - start, 1),
-        }  # fmt: skip
-        files.write_json(out / FIGURES, rows[name])
-        print(name, rows[name], flush=True)
-    files.write_json(options.out, {"chunk": CHUNK, "spans": options.spans, **asdict(training), "rows": rows})
+        rows[name] = figures(name, options, training, facts)
+        print(name, {kind: rows[name][kind]["micro"] for kind in KINDS}, flush=True)
+    scores = {name: {kind: read_scores(row[kind], name) for kind in KINDS} for name, row in rows.items()}
+    for name, row in rows.items():
+        del row["made"]
+        for kind in KINDS:
+            del row[kind]["per_document"]
+            if PAPER in rows and name != PAPER:
+                row[kind]["difference"] = asdict(difference(scores[name][kind], scores[PAPER][kind]))
+    files.write_json(options.out.with_suffix(".json"), {**facts, "rows": rows})
+    with files.replacing(options.out.with_suffix(".md"), "w") as file:
+        file.write(table(rows))
 
 
 if __name__ == "__main__":

@@ -95,6 +95,13 @@ def recover(path: Path) -> None:
         aside.replace(path)
 
 
+def visible(folder: Path) -> list[Path]:
+    """Give all files in a folder and in those inside it, sorted; what is hidden (``.git``, ``.DS_Store``) is not."""
+    inside = (file.relative_to(folder) for file in folder.rglob("*"))
+    shown = sorted(file for file in inside if not any(part.startswith(".") for part in file.parts))
+    return [folder / file for file in shown if (folder / file).is_file()]
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file for people to read too."""
     with replacing(path, "w") as file:

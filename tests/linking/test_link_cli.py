@@ -238,6 +238,9 @@ def test_run_reads_files_folders_lines_and_standard_input(ebert, model, tmp_path
         assert done.code == 0, done.err
         return [json.loads(line)["id"] for line in done.out.splitlines()]
 
+    for hidden in (".DS_Store", ".git/index"):
+        (folder / hidden).parent.mkdir(exist_ok=True)
+        (folder / hidden).write_bytes(b"\xff\x00")
     assert ids(folder) == ["a.txt", "x"]
     assert ids(folder / "a.txt", "--lines") == ["a.txt:1", "a.txt:2"]
     assert ids(stdin="Adams and Platt") == ["stdin"]
@@ -258,6 +261,15 @@ def test_a_layout_is_read_from_standard_input_too(ebert, model):
         assert done.code == 0, done.err
         row = json.loads(done.out)
         assert (row["id"], row["text"]) == (name, "Adams met Platt")
+    kilt = lines({"id": "k", "input": "[START_ENT] Adams [END_ENT] met Platt", "output": [{"answer": "John Adams"}]})
+    nif = """@prefix nif: <http://persistence.uni-leipzig.org/nlp2rdf/ontologies/nif-core#> .
+<http://x/n#char=0,15> a nif:Context ; nif:beginIndex 0 ; nif:endIndex 15 ; nif:isString "Adams met Platt" ."""
+    for text in (aida, kilt, nif):  # these cannot be taken for a text
+        done = ebert("link", "run", model, "--json", stdin=text)
+        assert done.code == 0, done.err
+        assert done.json["text"] == "Adams met Platt"
+    about = "See nif-core# and -DOCSTART- on Adams"
+    assert ebert("link", "run", model, "--json", stdin=about).json["text"] == about
     done = ebert("link", "run", model, "--layout", "nif", stdin=aida)
     assert done.code == 2
     assert "stdin" in done.err

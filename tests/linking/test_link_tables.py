@@ -198,6 +198,17 @@ def test_given_spans_and_surfaces(tmp_path, store):
         generator(Document("1", "short"))
 
 
+def test_given_candidates_without_any_prior_can_be_chosen_all_the_same(tmp_path, store):
+    generator = given(
+        tmp_path, store,
+        {"surface": "Adams", "candidates": [["John Adams", 0], ["Tony Adams (footballer)", 0]]},
+        {"surface": "Platt", "candidates": [["David Platt (footballer)", 1], ["Qualifier", 0]]},
+    )  # fmt: skip
+    adams, platt = generator(Document("1", "Adams and Platt"))
+    assert {c.title: c.prior for c in adams.choices} == {"John Adams": 0.5, "Tony Adams (footballer)": 0.5}
+    assert {c.title: c.prior for c in platt.choices} == {"David Platt (footballer)": 1.0, "Qualifier": 0.0}
+
+
 @pytest.mark.parametrize(
     "row",
     [

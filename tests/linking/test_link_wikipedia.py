@@ -193,6 +193,7 @@ def test_resolving(store):
     resolver = Resolver(store, {312: "Cairo"})
     assert resolver.title(("Q21", "anything")) == "England"  # an id that the store knows
     assert resolver.title(("Q312", "London")) == "Cairo"  # an id of the list goes before a name, which may mislead
+    assert Resolver(store, {312: "Apple Inc."}).title(("Q312", "London")) is None  # known, and not in the store
     assert resolver.title(("Q999", "tony_Alexander_Adams")) == "Tony Adams (footballer)"  # by name, a redirect
     assert resolver.title(("https://en.wikipedia.org/wiki/John_Adams",)) == "John Adams"
     assert resolver.title(("Q999", "Nobody")) is None
@@ -205,6 +206,9 @@ def test_unresolved_gold_is_missed_and_counted(store):
     found = resolver.documents([labelled])
     assert (found.gold, found.missing, found.unresolved) == (2, 1, {"Nemo": 1})
     assert found.documents[0].gold == (Mention(0, 5, "John Adams"), Mention(10, 14, "Nemo"))
+    labelled = Labelled("2", "Adams sings", (Label(0, 5, ("Q7", "John Adams")),))  # called so, and somebody else
+    found = Resolver(store, {7: "John Adams (composer)"}).documents([labelled])
+    assert (found.missing, found.documents[0].gold) == (1, (Mention(0, 5, "John Adams (composer)"),))
 
 
 def test_lists_of_ids(tmp_path):

@@ -223,5 +223,7 @@ def test_narrow_vectors_keep_their_angles_unaligned():
     assert carried.shape == (5, 10)
     np.testing.assert_allclose(carried @ carried.T, vectors @ vectors.T, atol=1e-4)
     np.testing.assert_array_equal(unaligned(store, 6).carry(vectors), vectors)
+    lengths = np.linalg.norm(unaligned(store, 10, length=2.5).carry(vectors), axis=1)
+    np.testing.assert_allclose(lengths, 2.5, rtol=1e-5)
     with pytest.raises(ValueError, match="dimension 6 do not fit unaligned"):
         unaligned(store, 5)

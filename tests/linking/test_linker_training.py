@@ -133,6 +133,19 @@ def test_training_learns_and_the_best_linker_is_loaded(tmp_path, strategy):
     ]
 
 
+def test_the_readiness_to_link_is_kept_with_the_weights_it_was_tuned_for(tmp_path):
+    metrics, _ = learn(tmp_path, epochs=2, evaluations=3, learning_rate=2e-2)
+    *_, best, last = [point["dev"] for point in metrics["epochs"]]
+    assert metrics["dev"] == best  # the first of equals
+    assert best["shift"] != last["shift"]
+    linker = Linker.from_pretrained(tmp_path / "run", generator=tiny.spans)
+    assert linker.null_shift == best["shift"]
+    for document, linked in zip(documents(4), linker.link(documents(4), rounds=1), strict=True):
+        assert {(m.start, m.end, m.entity) for m in linked.mentions} == {
+            (m.start, m.end, m.entity) for m in document.gold
+        }
+
+
 def test_wordpiece_and_entity_vectors_are_fixed_and_all_else_is_trained(tmp_path):
     learn(tmp_path, epochs=1, learning_rate=1e-2, warmup=0.0)
     fresh = tiny.linker()

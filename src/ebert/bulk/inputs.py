@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
+from ebert import files
 from ebert.errors import EbertError
 from ebert.linking.texts import JSON, PACKED, PLAIN
 
@@ -52,8 +53,7 @@ def find_sources(inputs: Sequence[str | Path], *, lines: bool = False) -> Found:
         place = given.expanduser()
         if place.is_dir():
             _refuse_output(place)
-            files = [file for file in sorted(place.rglob("*")) if file.is_file() and not file.name.startswith(".")]
-            pairs = [(file, file.relative_to(place).as_posix()) for file in files]
+            pairs = [(file, file.relative_to(place).as_posix()) for file in files.visible(place)]
         elif place.exists():
             pairs = [(place, "")]
         else:

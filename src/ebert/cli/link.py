@@ -28,8 +28,8 @@ def group() -> None:
     \b
     Example:
       ebert link wikipedia enwiki --vectors enwiki-vectors --leave-out test.jsonl --out documents
-      ebert link candidates enwiki-vectors --corpus enwiki --leave-out test.jsonl --leave-out documents/held-out.jsonl
-        --out linking-vectors
+      ebert link candidates enwiki-vectors --corpus enwiki --leave-out test.jsonl --leave-out documents/train.jsonl
+        --leave-out documents/held-out.jsonl --out linking-vectors
       ebert link train documents --model enwiki-ebert --vectors linking-vectors --out linker
       ebert link evaluate linker test.jsonl
       ebert link run linker --text "Adams and Platt are both injured."

@@ -1,4 +1,4 @@
-"""The commands of ``ebert link`` that read no text: candidates, training documents from Wikipedia, evaluation."""
+"""The commands of ``ebert link`` about data: candidates, training documents from Wikipedia, evaluation."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -171,6 +171,8 @@ def evaluate(
     from ebert.linking.resolve import Resolver, read_ids
     from ebert.progress import progress
 
+    if given_mentions and threshold is not None:
+        raise click.UsageError("with --given-mentions every mention is linked: leave --threshold out")
     other = load_scores(against) if against else None
     reading = read(data, layout)
     tool, store, options = _tool(linker, prior_only, tune, threshold, given, vectors, rounds, variant, mask, device)
@@ -186,6 +188,8 @@ def evaluate(
         "given_mentions": given_mentions, "prior_only": prior_only, **options,
         "left_out": {what: count for what, count in getattr(tool, "dropped", {}).items() if count},
     }  # fmt: skip
+    if given_mentions:
+        value["threshold"] = None  # all are linked
     if other is not None:
         value["difference"] = asdict(difference(found, other))
     if out:
@@ -286,7 +290,8 @@ def _show_figures(value: dict[str, Any]) -> None:
     recall = value["candidate_recall"]
     facts = {
         "documents": value["documents"], "gold": value["gold"], "not in the store": value["unresolved"],
-        "candidate recall": "-" if recall is None else f"{recall:.1f} %", "threshold": value["threshold"],
+        "candidate recall": "-" if recall is None else f"{recall:.1f} %",
+        "threshold": "-" if value["threshold"] is None else value["threshold"],
     }  # fmt: skip
     if change := value.get("difference"):
         facts["difference in micro F1"] = f"{change['value']:+.2f} [{change['low']:+.2f}, {change['high']:+.2f}]"

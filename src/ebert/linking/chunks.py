@@ -83,11 +83,12 @@ class Cutter:
         for number, (document, spans) in enumerate(documents):
             ids, offsets = self._cut(document.text)
             known = [kept for span in spans if (kept := _known(span, has_vector, dropped)) is not None]
-            placed = _place(known, offsets, dropped)
+            placed = sorted(_place(known, offsets, dropped), key=lambda p: p.first)
             starts = document.sentences or _outside(sentence_starts(document.text), placed, self.most // 4)
             left = 0
             for first, stop in split(offsets, starts, self.most):
-                inside = [p for p in placed if first <= p.first and p.stop <= stop]
+                begin, end = (bisect_left(placed, place, key=lambda p: p.first) for place in (first, stop))
+                inside = [p for p in placed[begin:end] if p.stop <= stop]
                 left += len(inside)
                 moved = tuple(replace(p, first=p.first - first, stop=p.stop - first) for p in inside)
                 if moved:

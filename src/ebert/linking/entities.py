@@ -46,13 +46,14 @@ class Entities:
         return torch.from_numpy(self.alignment.carry(self.vectors.take([e for e in found if e is not None])))
 
 
-def unaligned(vectors: Vectors, width: int) -> Alignment:
+def unaligned(vectors: Vectors, width: int, *, length: float | None = None) -> Alignment:
     """Give what carries vectors for the baselines without alignment (Wikipedia2Vec-BERT).
 
     Vectors as wide as the wordpieces' stay as they are, as in the paper. Narrower ones are put into the wider space by
-    a random rotation, which keeps all their angles and lengths and knows nothing of the wordpieces.
+    a random rotation, which keeps all their angles and lengths and knows nothing of the wordpieces. Where W scales its
+    vectors to a `length`, these have it too, so that both differ in W only.
     """
-    options, report = AlignmentOptions(method="none"), AlignmentReport(pairs=0, r2=None)
+    options, report = AlignmentOptions(method="none", length=length), AlignmentReport(pairs=0, r2=None)
     if vectors.dimension > width:
         raise EbertError(
             f"vectors of dimension {vectors.dimension} do not fit unaligned into an encoder of width {width}; "

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from ebert.errors import EbertError
-from ebert.linking.document import Choice, Document, Span
+from ebert.linking.document import Choice, Document, Generator, Span
 from ebert.linking.spelling import Spelling, beginnings, unspelt
 from ebert.vectors import Vectors
 from ebert.wikipedia.tokens import spans_of, words_of
@@ -205,3 +205,13 @@ def _runs(text: str, places: list[tuple[int, int]]) -> list[int]:
         broken = len(gap) > 1 and (_BREAK.search(gap) or (end - start > _ABBREVIATION and _STOP.match(gap)))
         ends[number] = number + 1 if broken or gap in ("\n", ";", "|", "\t", "\r") else ends[number + 1]
     return ends
+
+
+def gold_spans(generator: Generator, document: Document) -> list[Span]:
+    """Give the gold mentions of a document as spans, with the candidates that there are for them, which may be none."""
+    if isinstance(generator, TableGenerator):
+        found = {(m.start, m.end): generator.at(document.text, m.start, m.end) for m in document.gold}
+    else:
+        found = {(span.start, span.end): span for span in generator(document)}
+    places = [(mention.start, mention.end) for mention in document.gold]
+    return [found.get(place) or Span(*place, (), 0.0) for place in places]

@@ -3,7 +3,7 @@
 ``{"id": document, "spans": [{"start", "end", "candidates": [...]}]}`` gives the spans of a document.
 ``{"surface": words, "candidates": [...]}`` gives what words mean wherever they stand, and with an ``id`` in that
 document only, as lists that were made for every document do. A candidate is ``{"entity", "prior"}``, a pair of them, or
-a title alone; priors are renormalised, and where none is given all are alike.
+a title alone; priors are renormalised, and where none is given, or all are 0, all are alike.
 """
 
 from collections import Counter
@@ -63,14 +63,6 @@ class GivenGenerator:
             found[start, end] = choices  # given for the place: it goes before what was given for the words
         return [Span(start, end, choices) for (start, end), choices in sorted(found.items()) if choices]
 
-    def at(self, text: str, start: int, end: int, document: str | None = None) -> Span | None:
-        """Give what a given span may mean, or None."""
-        words = tuple(words_of(text[start:end]))
-        for name in (document, None):
-            if choices := self._surfaces.get(name, {}).get(words):
-                return Span(start, end, choices)
-        return None
-
     def describe(self) -> dict[str, Any]:
         """Say which file it is, for a run's description."""
         return {**self._source, "candidates": self._most}
@@ -111,7 +103,7 @@ class GivenGenerator:
                 weights[title] = weights.get(title, 0.0) + prior
         best = sorted(weights.items(), key=lambda item: (-item[1], item[0]))[: self._most]
         total = sum(weight for _, weight in best)
-        return tuple(Choice(title, weight / total) for title, weight in best if weight > 0)
+        return tuple(Choice(title, weight / total if total else 1 / len(best)) for title, weight in best)
 
 
 def _candidate(given: Any) -> tuple[str, float]:

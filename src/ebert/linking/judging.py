@@ -7,9 +7,8 @@ from ebert import files
 from ebert.errors import EbertError
 from ebert.linking.document import Document, Generator, Span
 from ebert.linking.evaluating import Counts, DocumentScore, Evaluation, score
-from ebert.linking.generator import TableGenerator
+from ebert.linking.generator import gold_spans
 from ebert.linking.linked import Linked
-from ebert.linking.prior import gold_spans
 from ebert.linking.resolve import Resolver
 from ebert.progress import Advance, silent
 from ebert.text import Mention
@@ -43,7 +42,7 @@ def judge(
     `link` finds links in another way than `linker.link`, with a threshold, say.
     """
     if given_mentions:
-        spans = [_given(linker.generator, document) for document in documents]
+        spans = [gold_spans(linker.generator, document) for document in documents]
         linked = linker.disambiguate(documents, [[span for span in own if span.choices] for own in spans])
         found: Iterator[Sequence[Span]] = iter(spans)
     else:
@@ -55,14 +54,6 @@ def judge(
         scores.append(score(document, links, same=resolver.same, known=resolver.known, spans=own))
         advance(1)
     return Evaluation(tuple(scores))
-
-
-def _given(generator: Generator, document: Document) -> list[Span]:
-    if isinstance(generator, TableGenerator):
-        return gold_spans(generator, document)
-    found = {(span.start, span.end): span for span in generator(document)}
-    places = [(mention.start, mention.end) for mention in document.gold]
-    return [found.get(place) or Span(*place, (), 0.0) for place in places]
 
 
 def read_scores(value: dict[str, Any], name: str) -> Evaluation:

@@ -16,7 +16,7 @@ from ebert.linking.batches import Batcher
 from ebert.linking.chunks import NO_CHOICE, OVERLAPPING, Chunk, Cutter
 from ebert.linking.document import Document, Generator, Span
 from ebert.linking.entities import Entities, unaligned
-from ebert.linking.generator import GeneratorOptions, TableGenerator
+from ebert.linking.generator import GeneratorOptions, TableGenerator, gold_spans
 from ebert.linking.inputs import Laid, lay_paper
 from ebert.linking.linked import Linked, LinkedMention, Scored
 from ebert.linking.model import LinkingModel
@@ -88,7 +88,9 @@ class Linker:
         options = options or LinkerOptions()
         if model.vectors is None or model.alignment is None:
             raise EbertError("a linker needs entity vectors: give a model made by 'ebert align' instead of an encoder")
-        alignment = model.alignment if options.aligned else unaligned(model.vectors, model.alignment.target)
+        alignment = model.alignment
+        if not options.aligned:
+            alignment = unaligned(model.vectors, alignment.target, length=alignment.options.length)
         torch.manual_seed(seed)
         module = LinkingModel(model.encoder, new_head=options.variant == "wikipedia2vec-bert-random").to(
             model.encoder.device
@@ -217,12 +219,7 @@ class Linker:
 
     def given(self, document: Document) -> list[Span]:
         """Give the candidates of a document's gold spans; those without any are counted."""
-        if isinstance(self.generator, TableGenerator):
-            at = self.generator.at
-            spans = [s for m in document.gold if (s := at(document.text, m.start, m.end)) is not None]
-        else:
-            gold = {(mention.start, mention.end) for mention in document.gold}
-            spans = [span for span in self.generator(document) if (span.start, span.end) in gold]
+        spans = [span for span in gold_spans(self.generator, document) if span.choices]
         self.dropped[NO_CHOICE] += len(document.gold) - len(spans)
         return spans
 

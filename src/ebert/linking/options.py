@@ -66,7 +66,7 @@ class TrainingOptions(FinetuningOptions):
     checkpoint_steps: int = 50
     """Steps after which the state is written, so that a run that is killed goes on there."""
     evaluations: int = 1
-    """How often in an epoch the dev set is linked; the best linker is kept."""
+    """How often in an epoch the dev set is linked, evenly over all epochs; the best linker is kept."""
     tokens: int | None = None
     """Wordpieces that are computed at a time, which is a matter of memory only; what suits the device if not given."""
     tune: bool = True

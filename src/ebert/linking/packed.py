@@ -57,7 +57,7 @@ def check(encoder: Encoder) -> None:
     """Refuse encoders in which a block cannot have the position of its span."""
     if not encoder.only_absolute_positions:
         raise EbertError(
-            f"{encoder.name} ({type(encoder.module).__name__}) has no absolute positions only, so that spans cannot "
-            "share the position of their text: the strategy packed does not work with it; use the strategy paper, or "
-            "an encoder like BERT, RoBERTa, DistilBERT, ELECTRA or ALBERT"
+            f"{encoder.name} ({type(encoder.module).__name__}) does not go by absolute positions alone, so that spans "
+            "cannot share the position of their text: the strategy packed does not work with it; use the strategy "
+            "paper, or an encoder like BERT, RoBERTa, DistilBERT, ELECTRA or ALBERT"
         )

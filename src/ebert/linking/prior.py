@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from ebert.linking.document import Document, Generator, Span
 from ebert.linking.evaluating import Counts, Same, score
-from ebert.linking.generator import TableGenerator
 from ebert.linking.linked import Linked, LinkedMention, Scored
 from ebert.text import Mention
 
@@ -77,14 +76,6 @@ def not_overlapping(spans: list[Span], rule: Rule) -> list[Span]:
             taken.update(range(span.start, span.end))
             kept.append(span)
     return sorted(kept, key=lambda span: span.start)
-
-
-def gold_spans(generator: TableGenerator, document: Document) -> list[Span]:
-    """Give the gold mentions as spans, with the candidates that the table has for them, which may be none."""
-    found = [generator.at(document.text, mention.start, mention.end) for mention in document.gold]
-    return [
-        span or Span(mention.start, mention.end, (), 0.0) for span, mention in zip(found, document.gold, strict=True)
-    ]
 
 
 def tune(generator: Generator, documents: Sequence[Document], *, same: Same = str) -> Tuned:

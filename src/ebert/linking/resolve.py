@@ -1,8 +1,9 @@
 """Gold entities, whatever they are called, to the titles of a store.
 
 A name may be a title, a redirect, a URL or a Wikidata id. An id that the store (or a given list) knows decides, since
-it cannot be mistaken: Q312 is called "Apple", as the fruit is. Else the names are tried one by one, as titles and
-then as redirects. What cannot be resolved stays in the gold, where it counts as missed.
+it cannot be mistaken: Q312 is called "Apple", as the fruit is, and if the store has no Apple Inc., nothing there is
+meant. Else the names are tried one by one, as titles and then as redirects. What cannot be resolved stays in the gold,
+where it counts as missed.
 """
 
 import json
@@ -64,7 +65,7 @@ class Resolver:
             gold = []
             for label in given.labels:
                 title = self.title(label.names)
-                shown = label.names[-1]
+                shown = next(iter(self._listed(label.names)), label.names[-1])
                 if title is None:
                     resolved.unresolved[shown] = resolved.unresolved.get(shown, 0) + 1
                 gold.append(Mention(label.start, label.end, title or shown))
@@ -73,13 +74,17 @@ class Resolver:
         return resolved
 
     def _find(self, names: tuple[str, ...]) -> str | None:
-        ids = [number for name in names if (number := titles.wikidata_id(name)) is not None]
-        listed = [self._ids[number] for number in ids if number in self._ids]
+        listed = self._listed(names)
         by_id = [name for name in names if titles.wikidata_id(name) is not None]
-        for name in [*listed, *by_id, *names]:
+        for name in [*listed, *by_id, *(() if listed else names)]:
             if found := self._vectors.find(name):
                 return found.title
         return None
+
+    def _listed(self, names: tuple[str, ...]) -> list[str]:
+        """Give the titles that the list has for the ids among the names."""
+        ids = [number for name in names if (number := titles.wikidata_id(name)) is not None]
+        return [self._ids[number] for number in ids if number in self._ids]
 
 
 def read_ids(path: str | Path) -> dict[int, str]:

@@ -5,9 +5,10 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from ebert import files
 from ebert.errors import EbertError
 from ebert.linking.document import Document
-from ebert.linking.readers.reading import contents, parse
+from ebert.linking.readers.reading import contents, is_labelled, parse
 
 JSON = (".jsonl", ".ndjson")
 PACKED = (".gz", ".bz2", ".xz")
@@ -18,7 +19,7 @@ def from_paths(paths: Iterable[str | Path], *, lines: bool = False, layout: str 
     """Give the documents of files and of the files in folders. A text file is a document, or every line of it is."""
     for path in map(Path, paths):
         if path.is_dir():
-            found = sorted(file for file in path.rglob("*") if file.is_file() and _kind(file) in (*JSON, *PLAIN))
+            found = [file for file in files.visible(path) if _kind(file) in (*JSON, *PLAIN)]
             if not found:
                 raise EbertError(f"{path} has no text files (.txt, .md, .jsonl) in it")
             for file in found:
@@ -30,8 +31,8 @@ def from_paths(paths: Iterable[str | Path], *, lines: bool = False, layout: str 
 
 
 def from_text(text: str, name: str, *, lines: bool = False, layout: str | None = None) -> Iterator[Document]:
-    """Give the documents of a text, by its layout; else JSONL if that is what it is, the lines of it, or all of it."""
-    if layout is not None:
+    """Give the documents of labelled data; else of JSONL if that is what it is, the lines of the text, or all of it."""
+    if layout is not None or is_labelled(text):
         for found in parse(text, name, layout).documents:
             yield Document(found.id, found.text, sentences=found.sentences)
         return

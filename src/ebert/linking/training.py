@@ -44,9 +44,8 @@ def fine_tune(
     if linker.options.strategy == "packed":  # as many chunks as have about that many spans
         batch = max(1, round(options.batch * len(train) / train.spans))
     steps = math.ceil(len(train) / batch)
-    say(
-        f"{train.spans:,} spans an epoch in {steps:,} steps of {batch} {'chunks' if batch < options.batch else 'spans'}"
-    )
+    unit = "chunks" if linker.options.strategy == "packed" else "spans"
+    say(f"{train.spans:,} spans an epoch in {steps:,} steps of {batch:,} {unit}")
     sampler = EpochSampler(len(train), seed=options.seed)
 
     def begin(epoch: int) -> None:

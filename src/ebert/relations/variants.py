@@ -36,7 +36,10 @@ def variant(name: str) -> Variant:
 
 
 def alignment_for(model: EBert, name: str) -> Alignment | None:
-    """Give what carries the entities of a variant: W, or nothing for the paper's unaligned baselines."""
+    """Give what carries the entities of a variant: W, or nothing for the paper's unaligned baselines.
+
+    Where W scales its vectors to a length, the baselines' have it too, so that both differ in W only.
+    """
     chosen = variant(name)
     if model.vectors is None or model.alignment is None:
         if chosen.mode != "bert":
@@ -53,4 +56,4 @@ def alignment_for(model: EBert, name: str) -> Alignment | None:
             f"vectors of {model.name} are; those of {model.vectors.path} have {model.vectors.dimension}"
         )
     return Alignment.fit(model.vectors, {}, np.zeros((1, width), np.float32),
-                         AlignmentOptions(method="none"))  # fmt: skip
+                         AlignmentOptions(method="none", length=model.alignment.options.length))  # fmt: skip

@@ -68,6 +68,19 @@ def recognise(text: str, name: str = "the data") -> str:
     raise EbertError(f"{name} has no layout that is known here; name one of {', '.join(LAYOUTS)} (--layout)")
 
 
+def is_labelled(text: str) -> bool:
+    """Tell whether this is data of a layout that cannot be taken for a text to link, or for JSON that has one."""
+    first = next((line.strip() for line in io.StringIO(text) if line.strip()), "")
+    if first.startswith("{"):
+        try:
+            row = json.loads(first)
+        except json.JSONDecodeError:
+            return False
+        return "input" in row and "text" not in row
+    turtle = first.lower().startswith(("@prefix", "@base", "prefix ")) and "nif-core#" in text
+    return turtle or first.startswith(("-DOCSTART-", "DOCSTART_"))
+
+
 def _recognise_json(line: str, name: str) -> str:
     try:
         row = json.loads(line)

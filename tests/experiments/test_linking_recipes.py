@@ -1,0 +1,92 @@
+"""The recipes of the linking results, on a very small scale: what they compare, and that they do not mix results up."""
+
+import argparse
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import encoders
+import pytest
+
+from ebert import EBert, Vectors
+
+sys.path.append(str(Path(__file__).parents[1] / "linking"))
+import link_world
+
+ROOT = Path(__file__).parents[2]
+
+PIECES = [*encoders.SPECIAL, "/", "*", ".", "'", "s", "Adams", "Platt", *link_world.WORDS]
+
+
+def recipe(name):
+    spec = importlib.util.spec_from_file_location(f"recipe_{name}", ROOT / "experiments" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look there
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def work(tmp_path):
+    """A working folder as `experiments/linking.py` leaves it after its first steps."""
+    store = link_world.write_store(tmp_path / "vectors")
+    EBert.fit(encoders.write_small(tmp_path / "bert", PIECES), store).save_pretrained(tmp_path / "model")
+    mentions = [{"start": 0, "end": 5, "entity": "Tony Adams (footballer)"}]
+    (tmp_path / "documents").mkdir()
+    for name, count in (("train.jsonl", 3), ("held-out.jsonl", 4)):
+        rows = ({"id": str(n), "text": link_world.TEXT, "mentions": mentions} for n in range(count))
+        (tmp_path / "documents" / name).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return tmp_path
+
+
+def test_the_strategies_are_held_against_each_other_and_kept(work, monkeypatch, capsys):
+    strategies = recipe("strategies")
+    monkeypatch.setattr(strategies, "CHUNK", 64)
+    for name, options in strategies.ROWS.items():
+        monkeypatch.setitem(
+            strategies.ROWS, name, type(options)(strategy=options.strategy, block=options.block, chunk=64)
+        )
+
+    def run(*more):
+        out = ["--work", str(work), "--out", str(work / "out"), "--spans", "8"]
+        monkeypatch.setattr(sys, "argv", ["strategies.py", *out, *more])
+        strategies.main()
+        return json.loads((work / "out.json").read_text("utf-8"))
+
+    found = run("--documents", "2")
+    assert list(found["rows"]) == list(strategies.ROWS)
+    for name, row in found["rows"].items():
+        for kind in ("end to end", "given mentions"):
+            assert row[kind]["gold"] == row[kind]["documents"] == 2
+            assert ("difference" in row[kind]) == (name != "paper")
+    shown = (work / "out.md").read_text("utf-8").splitlines()
+    assert [line.split(" | ")[0] for line in shown[2:]] == [f"| {name}" for name in strategies.ROWS]
+    capsys.readouterr()
+    assert run("--documents", "2") == found
+    assert "steps" not in capsys.readouterr().out  # nothing was trained again
+    with pytest.raises(SystemExit, match="judged on was 2, is 1"):
+        run("--documents", "1")
+    with pytest.raises(SystemExit, match="4 held-out documents are too few to tune and judge on 3 each"):
+        monkeypatch.setattr(strategies, "FIGURES", "other.json")
+        run("--documents", "3")
+
+
+def test_a_working_folder_keeps_to_its_store(work, world):
+    linking = recipe("linking")
+    for name in (linking.ARCHIVE, "ids"):
+        (work / name).write_text("as it was")
+    options = argparse.Namespace(
+        work=work, vectors=work / "vectors", corpus=world.path, data=work, ids=work / "ids",
+        **dict.fromkeys(linking.LASTING, 1),
+    )  # fmt: skip
+    facts = linking.claim(options)
+    assert facts["vectors"]["entities"] == len(Vectors.open(work / "vectors"))
+    assert linking.claim(options) == facts
+    (work / linking.ARCHIVE).write_text("other sets")
+    with pytest.raises(SystemExit, match="made with other options: sets has changed; choose another --work"):
+        linking.claim(options)
+    (work / linking.ARCHIVE).write_text("as it was")
+    Vectors.open(work / "vectors").add("Zorblax", [0.5] * Vectors.open(work / "vectors").dimension)
+    with pytest.raises(SystemExit, match="vectors entities was"):
+        linking.claim(options)

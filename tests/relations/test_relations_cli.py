@@ -115,6 +115,19 @@ def test_predict(ebert, trained, tmp_path):
         assert complaint in err
 
 
+def test_relations_have_names_where_the_data_has_them(ebert, trained, data):
+    (data / "pid2name.json").write_text('{"P19": ["place of birth", "where it was"], "P20": ["place of death"]}')
+    run = trained("bert")
+    text = "then [[Ann Lee]] was born in [[Rome]] ."
+    found = ebert("relations", "predict", run, text, "--json").json["relations"]
+    assert {one["relation"]: one.get("name") for one in found} == {
+        "P19": "place of birth", "P20": "place of death", "P69": None,
+    }  # fmt: skip
+    shown = ebert("relations", "predict", run, text).out
+    assert "%  P19 place of birth\n" in shown
+    assert "%  P69\n" in shown
+
+
 def test_predict_takes_markup_and_json_by_every_door(ebert, trained, tmp_path):
     run = trained("concat")
     lines = "then [[Ann Lee]] was born in [[Rome]] .\n\n" + OWN % "P19" + "[[Rome]] is old .\n"

@@ -1,7 +1,7 @@
 """What ``ebert relations predict`` is asked about, and how it answers."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,18 +58,21 @@ class Given:
             self.fault = error
 
 
-def as_value(prediction: "Prediction") -> dict[str, Any]:
-    """Give a prediction for programs."""
+def as_value(prediction: "Prediction", names: Mapping[str, str]) -> dict[str, Any]:
+    """Give a prediction for programs, with what the relations are called where that is known."""
     sample = prediction.sample
     roles = {"subject": sample.subject, "object": sample.object}
     value: dict[str, Any] = {"text": sample.text}
     for (role, span), title in zip(roles.items(), prediction.entities, strict=True):
         value[role] = {"start": span.start, "end": span.end, "text": sample.surface(span), "entity": title}
-    value["relations"] = [{"relation": name, "probability": share} for name, share in prediction.relations]
+    value["relations"] = [
+        {"relation": label, **({"name": names[label]} if label in names else {}), "probability": share}
+        for label, share in prediction.relations
+    ]
     return value
 
 
-def show(prediction: "Prediction") -> None:
+def show(prediction: "Prediction", names: Mapping[str, str]) -> None:
     """Print a prediction for people."""
     sample = prediction.sample
     click.secho(sample.text, bold=True)
@@ -77,5 +80,5 @@ def show(prediction: "Prediction") -> None:
         ("subject", "object"), (sample.subject, sample.object), prediction.entities, strict=True
     ):
         click.echo(f"  {name:<8}{sample.surface(span)} ({title or 'no vector'})")
-    for name, share in prediction.relations:
-        click.echo(f"  {share:6.1%}  {name}")
+    for label, share in prediction.relations:
+        click.echo(f"  {share:6.1%}  {label} {names.get(label, '')}".rstrip())

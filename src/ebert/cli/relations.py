@@ -176,9 +176,9 @@ def predict(
     count = 0
     for count, prediction in enumerate(classifier(samples, top=top), 1):  # noqa: B007
         if as_json:
-            print_json(as_value(prediction))
+            print_json(as_value(prediction, classifier.names))
         else:
-            show(prediction)
+            show(prediction, classifier.names)
     if given.fault:
         raise given.fault
     if not count:

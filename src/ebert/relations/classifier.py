@@ -59,6 +59,8 @@ class Setting:
     resolving: ResolvingOptions = field(default_factory=ResolvingOptions)
     ids: Mapping[int, str] = field(default_factory=dict)
     """Wikidata ids and titles, for stores that know no ids."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What the relations are called, where that is known: ``{"P19": "place of birth", ...}``."""
 
 
 class RelationClassifier:
@@ -95,6 +97,7 @@ class RelationClassifier:
         labels: Sequence[str],
         resolving: ResolvingOptions | None = None,
         ids: Mapping[int, str] | None = None,
+        names: Mapping[str, str] | None = None,
         seed: int = 0,
     ) -> "RelationClassifier":
         """Put a new softmax layer on the encoder of a model. The encoder is taken, not copied."""
@@ -107,6 +110,7 @@ class RelationClassifier:
             encoder=model.name,
             resolving=resolving or ResolvingOptions(),
             ids=dict(ids or {}),
+            names=dict(names or {}),
         )
         return cls(module, model.tokenizer, setting, model.vectors, alignment)
 
@@ -114,6 +118,11 @@ class RelationClassifier:
     def labels(self) -> tuple[str, ...]:
         """The relations it knows."""
         return self.setting.labels
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What they are called, where that is known."""
+        return self.setting.names
 
     @property
     def mode(self) -> str:

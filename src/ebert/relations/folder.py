@@ -47,6 +47,7 @@ def save(classifier: RelationClassifier, folder: Path) -> None:
                 "vectors": None if store is None else {"name": str(store.path), "fingerprint": store.fingerprint},
                 "resolving": asdict(setting.resolving),
                 "labels": list(setting.labels),
+                "names": dict(setting.names),
             },
         )
 
@@ -72,6 +73,7 @@ def load(
             encoder=info["encoder"],
             resolving=ResolvingOptions(**info["resolving"]),
             ids=read_ids(folder / IDS) if (folder / IDS).is_file() else {},
+            names=info.get("names", {}),
         )
         part = info["vectors"]
         store = None if part is None else reopen(folder, part["name"], part["fingerprint"], vectors)

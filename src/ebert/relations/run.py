@@ -64,7 +64,7 @@ def train(
              (("train", "samples"), ("dev", "dev_samples"))}  # fmt: skip
     labels = labels_of(parts["train"].samples, parts["train"].path.name)
     check_labels(parts["dev"].samples, labels)
-    info = {
+    info: dict[str, Any] = {
         "kind": "relations",
         "format": FORMAT,
         "ebert": __version__,
@@ -80,7 +80,7 @@ def train(
         say(f"{out} is complete already")
         return done
     classifier = RelationClassifier.fresh(
-        model, mode=mode, labels=labels, resolving=resolving, ids=ids, seed=options.seed
+        model, mode=mode, labels=labels, resolving=resolving, ids=ids, names=info["names"], seed=options.seed
     )
     prepared = {name: classifier.inputs.prepare(part.samples) for name, part in parts.items()}
     info["coverage"] = {

@@ -184,6 +184,11 @@ def test_prepare(tmp_path):
     assert json.loads((out / INFO).read_text())["amounts"]["documents"] == 8
     with pytest.raises(EbertError, match="exists"):
         prepare(corpus, store, out)
+    other = tmp_path / "other.xml"
+    other.write_text("<mediawiki></mediawiki>")
+    with pytest.raises(EbertError, match=r"enough linked prose to train on; are other\.xml the dumps of the corpus"):
+        prepare(corpus, store, tmp_path / "nothing", dumps=[other])
+    assert not (tmp_path / "nothing").exists()
 
 
 # Names of gold

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebert.cli.common import json_option, model_folder, overwrite_option, print_facts, print_json, print_table
+from ebert.errors import EbertError
 
 if TYPE_CHECKING:
     from ebert.linking.document import Document, Generator
@@ -173,6 +174,10 @@ def evaluate(
 
     if given_mentions and threshold is not None:
         raise click.UsageError("with --given-mentions every mention is linked: leave --threshold out")
+    if prior_only and (rounds or variant or mask):
+        raise click.UsageError("--rounds, --variant and --mask are for linkers; --prior-only asks no encoder")
+    if out is not None:
+        files.refuse_unwritable(out)
     other = load_scores(against) if against else None
     reading = read(data, layout)
     tool, store, options = _tool(linker, prior_only, tune, threshold, given, vectors, rounds, variant, mask, device)
@@ -225,6 +230,8 @@ def generator_of(path: str, vectors: "Vectors") -> "Generator":
     from ebert.linking.given import GivenGenerator
 
     generator = GivenGenerator.read(path, vectors)
+    if not generator:
+        raise EbertError(f"{path} has no candidates that the store has; is it for this store?")
     for what, count in generator.dropped.items():
         say(f"{path}: {count:,} {what}")
     return generator
@@ -286,6 +293,8 @@ def _show_figures(value: dict[str, Any]) -> None:
         ("micro, in vocabulary", value["in_vocabulary"]["micro"]),
     )
     rows += [(name, *(f"{part[key]:.1f}" for key in ("precision", "recall", "f1"))) for name, part in named]
+    if not value["in_vocabulary"]["gold"]:
+        rows[-1] = (rows[-1][0], "-", "-", "-")  # of nothing
     print_table(rows)
     recall = value["candidate_recall"]
     facts = {

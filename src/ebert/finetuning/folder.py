@@ -30,8 +30,12 @@ def begin(out: Path, info: Mapping[str, Any], same: Sequence[str]) -> dict[str, 
     if not (out / RUN).is_file():
         if not leads():
             return None
-        files.refuse_existing(out, overwrite=False)
-        out.mkdir(parents=True, exist_ok=True)
+        if out.is_file() or (out.is_dir() and any(out.iterdir())):
+            raise EbertError(f"{out} holds something else (it has no {RUN}); choose another --out")
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EbertError(f"{out} cannot be made ({error.strerror}); choose another --out") from None
         return None
     old = files.read_json(out / RUN, "a run")
     if old.get("format") != info.get("format"):

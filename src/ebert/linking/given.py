@@ -63,6 +63,13 @@ class GivenGenerator:
             found[start, end] = choices  # given for the place: it goes before what was given for the words
         return [Span(start, end, choices) for (start, end), choices in sorted(found.items()) if choices]
 
+    def __bool__(self) -> bool:
+        """Tell whether there is any candidate."""
+        groups = [own.values() for own in self._surfaces.values()]
+        return any(choices for own in groups for choices in own) or any(
+            choices for spans in self._spans.values() for _, _, choices in spans
+        )
+
     def describe(self) -> dict[str, Any]:
         """Say which file it is, for a run's description."""
         return {**self._source, "candidates": self._most}
@@ -93,6 +100,8 @@ class GivenGenerator:
             spans.append((int(span["start"]), int(span["end"]), self._choices(span["candidates"])))
 
     def _choices(self, given: Iterable[Any]) -> tuple[Choice, ...]:
+        if isinstance(given, str):
+            raise TypeError(f"{given!r} is no list")
         weights: dict[str, float] = {}
         for candidate in given:
             name, prior = _candidate(candidate)

@@ -17,8 +17,9 @@ from ebert.linking.document import Choice, Document, Span
 from ebert.linking.readers import jsonl
 from ebert.linking.readers.reading import contents
 from ebert.linking.resolve import Resolver
+from ebert.linking.words import places_of, word_of
 from ebert.vectors import Vectors
-from ebert.wikipedia.tokens import spans_of, words_of
+from ebert.wikipedia.tokens import words_of
 
 LAYOUT = "candidates"
 
@@ -78,8 +79,9 @@ class GivenGenerator:
         groups = [self._surfaces[name] for name in (document.id, None) if name in self._surfaces]
         if not groups:
             return
-        places = spans_of(document.text)
-        words = ["".join(words_of(document.text[start:end])) for start, end in places]
+        known = {word for group in groups for surface in group for word in surface}
+        places = places_of(document.text, known.__contains__)
+        words = [word_of(document.text, *place) for place in places]
         for first in range(len(words)):
             for last in range(first, min(first + self._longest, len(words))):
                 surface = tuple(words[first : last + 1])

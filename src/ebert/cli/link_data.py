@@ -138,7 +138,7 @@ def wikipedia(
 @click.option("--threshold", type=click.FloatRange(0, 1),
               help="Leave out less probable mentions; with --prior-only, of smaller link probability.")  # fmt: skip
 @click.option("--layout", help=LAYOUT_HELP)
-@click.option("--ids", help="Titles of Wikidata ids, for gold that has ids: 'title TAB Q42' a line, or JSON.")
+@click.option("--ids", help="Titles of Wikidata ids, for gold that has ids: JSON {'Q42': 'Title'}, or 'Title TAB Q42'.")
 @click.option("--given", help="A file of candidates of your own, instead of the store's mention table.")
 @click.option("--vectors", help="Where the linker's store is now, if not where it was.")
 @click.option("--rounds", type=click.IntRange(1), help="Iterations of refinement; 1 is none.")
@@ -169,8 +169,9 @@ def evaluate(
     from ebert.linking.evaluating import difference
     from ebert.linking.judging import judge, load_scores
     from ebert.linking.readers import read
-    from ebert.linking.resolve import Resolver, read_ids
+    from ebert.linking.resolve import Resolver
     from ebert.progress import progress
+    from ebert.vectors.ids import read_ids
 
     if given_mentions and threshold is not None:
         raise click.UsageError("with --given-mentions every mention is linked: leave --threshold out")

@@ -48,7 +48,7 @@ def training_options(command: Command) -> Command:
                          help="Steps between two states on disk, from which a killed run goes on."),
             click.option("--precision", type=click.Choice(PRECISIONS), default="fp32", show_default=True,
                          help="The mixed ones are for GPUs."),
-            click.option("--ids", type=FILE, help="JSON of Wikidata ids and titles, for stores that know no ids."),
+            click.option("--ids", type=FILE, help="A table of Wikidata ids and titles, for stores that know no ids."),
             click.option("--ids-only", is_flag=True, help="Keep to the entities that the data names."),
             click.option("--threshold", type=float, default=0.5, show_default=True,
                          help="Share of a surface's links that its commonest entity must have."),
@@ -269,7 +269,8 @@ def _load(model: str, mode: str, vectors: str | None) -> "EBert":
 
 
 def _resolving(ids: Path | None, ids_only: bool, threshold: float) -> dict[str, Any]:
-    from ebert.relations.resolving import ResolvingOptions, read_ids
+    from ebert.relations.resolving import ResolvingOptions
+    from ebert.vectors.ids import read_ids
 
     options = ResolvingOptions(ids_only=ids_only, threshold=threshold)
     return {"resolving": options, "ids": read_ids(ids) if ids else None}

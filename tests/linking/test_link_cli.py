@@ -316,6 +316,10 @@ def test_a_search_without_matplotlib_ends_well(ebert, model, data, tmp_path, no_
                  "--learning-rates", "1e-4", "--out", tmp_path / "search", "--json")  # fmt: skip
     assert done.code == 0, done.err
     assert done.json["best"] == "0.0001-8"
+    shown = ebert("link", "search", data, "--dev", data, "--model", model, "--epochs", 1, "--chunk", 64, "--batches", 8,
+                  "--learning-rates", "1e-4", "--out", tmp_path / "search").out  # fmt: skip
+    assert shown.splitlines()[-1].split()[:3] == ["0.0001", "8", "1"]
+    assert shown.endswith("best\n")
     assert "matplotlib" in done.err
     assert not (tmp_path / "search" / "curve.svg").exists()
 

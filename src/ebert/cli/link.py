@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebert.cli import link_data
-from ebert.cli.common import json_option, model_folder, print_facts, print_json
+from ebert.cli.common import json_option, model_folder, print_facts, print_json, print_search
 from ebert.cli.link_data import LAYOUT_HELP, MASKS, VARIANTS, generator_of, read_documents, say
 from ebert.errors import EbertError
 
@@ -148,7 +148,10 @@ def search(
         draw_expected_maximum({rest["variant"]: result}, out / CURVE, score="micro F1")
     except EbertError as error:  # no matplotlib: the best linker is there all the same
         say(f"no plot of the search: {error}")
-    _show(result, as_json)
+    if as_json:
+        print_json(result)
+    else:
+        print_search(result, "batch")
 
 
 @group.command("run")

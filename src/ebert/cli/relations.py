@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebert.cli.common import Command, json_option, model_folder, overwrite_option, print_facts, print_json, print_table
+from ebert.cli.common import Command, json_option, model_folder, overwrite_option, print_facts, print_json, print_search
 from ebert.cli.relation_texts import Given, as_value, show
 from ebert.errors import EbertError
 from ebert.finetuning.options import RATES
@@ -223,14 +223,7 @@ def search(
     if as_json:
         print_json(result)
         return
-    best = "best"
-    rows = [("learning rate", "epochs", "best epoch", "dev F1", "")]
-    rows += [
-        (f"{one['learning rate']:g}", str(one["epochs"]), str(one["best epoch"]), f"{one['dev']['f1']:.2f}",
-         best if one["run"] == result["best"] else "")
-        for one in result["configurations"]
-    ]  # fmt: skip
-    print_table(rows)
+    print_search(result, "epochs")
 
 
 @group.command("report")

@@ -32,7 +32,8 @@ from typing import Any
 from ebert import EBert, Vectors, files
 from ebert.bert.cache import home
 from ebert.relations.reading import read
-from ebert.relations.resolving import Resolver, ResolvingOptions, read_ids
+from ebert.relations.resolving import Resolver, ResolvingOptions
+from ebert.vectors.ids import read_ids
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 MODES = ("bert", "concat", "replace", "wikipedia2vec-concat", "wikipedia2vec-replace")

@@ -34,8 +34,9 @@ from ebert.linking.options import Mask, Variant
 from ebert.linking.preparing import HELD_OUT, TRAIN
 from ebert.linking.prior import PriorLinker, tune
 from ebert.linking.readers import read
-from ebert.linking.resolve import Resolver, read_ids
+from ebert.linking.resolve import Resolver
 from ebert.report.trainings import draw_convergence
+from ebert.vectors.ids import read_ids
 from ebert.wikipedia.corpus import Corpus
 
 HERE = Path(__file__).parent

@@ -88,6 +88,18 @@ def make_parent(path: Path) -> None:
         raise EbertError(f"{path} cannot be written: {path.parent} is not a folder") from None
 
 
+def refuse_unwritable(path: Path) -> None:
+    """Complain about a place where no file can be written, before the work whose result is to stand there."""
+    if path.is_dir():
+        raise EbertError(f"{path} is a folder; give the name of a file")
+    make_parent(path)
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise EbertError(f"{path} cannot be written ({error.strerror}); choose another place") from None
+
+
 def recover(path: Path) -> None:
     """Put a folder back that an interrupted swap left aside."""
     aside = _aside(path)

@@ -27,6 +27,8 @@ def alone_in(folder: Path, *, marker: str, ours: Callable[[str], bool] = lambda 
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise EbertError(f"{folder} cannot be made: {folder.parent} is not a folder") from None
+    except OSError as error:
+        raise EbertError(f"{folder} cannot be made ({error.strerror}); choose another --out") from None
     lock = FileLock(folder / LOCK)
     try:
         lock.acquire(timeout=0)

@@ -83,7 +83,9 @@ def test_the_prior_is_tuned(ebert, store, tmp_path, gold, threshold, rule):
 
 def test_candidates_from_a_corpus_without_test_articles(ebert, store, tmp_path):
     links = [(["Adams"], "John Adams"), "and", (["England"], "England"), (["London"], "London"), (["Cairo"], "Cairo")]
-    corpora.write_corpus(tmp_path / "corpus", [("One", [[*links, (["NATO"], "NATO")]]), ("Two", [[*links, "x", "y"]])])
+    filler = [f"w{number % 9}" for number in range(60)]
+    one, two = [*links, *filler, (["NATO"], "NATO"), "said"], [*links, *filler]
+    corpora.write_corpus(tmp_path / "corpus", [("One", [one]), ("Two", [two])])
     (tmp_path / "titles.txt").write_text("Two\nThree\n", "utf-8")
     out = tmp_path / "new"
     done = ebert("link", "candidates", store, "--corpus", tmp_path / "corpus", "--leave-out", tmp_path / "titles.txt",
@@ -93,8 +95,8 @@ def test_candidates_from_a_corpus_without_test_articles(ebert, store, tmp_path):
     assert Vectors.open(out).candidates("England")[0].count == 1
     docs = tmp_path / "docs"
     done = ebert("link", "wikipedia", tmp_path / "corpus", "--vectors", out, "--out", docs, "--held-out", 0, "--json")
-    assert done.code == 0
-    assert (docs / "train.jsonl").exists()
+    assert done.code == 0, done.err
+    assert json.loads((docs / "train.jsonl").read_text("utf-8"))["id"] == "One"
 
 
 @pytest.mark.parametrize(
@@ -244,6 +246,7 @@ def test_run_reads_files_folders_lines_and_standard_input(ebert, model, tmp_path
     assert ids(folder) == ["a.txt", "x"]
     assert ids(folder / "a.txt", "--lines") == ["a.txt:1", "a.txt:2"]
     assert ids(stdin="Adams and Platt") == ["stdin"]
+    assert ids(stdin='\ufeff{"id": "y", "text": "Adams"}\n') == ["y"]
     assert ids(stdin='{"text": "Adams"}\n{"text": "Platt"}\n') == ["1", "2"]
     assert ids(folder / "a.txt", "-", folder / "b.jsonl", stdin="Platt") == ["a.txt", "stdin", "x"]
     assert ids("-", "--text", "Adams", stdin="Platt") == ["1", "stdin"]
@@ -313,6 +316,10 @@ def test_a_search_without_matplotlib_ends_well(ebert, model, data, tmp_path, no_
                  "--learning-rates", "1e-4", "--out", tmp_path / "search", "--json")  # fmt: skip
     assert done.code == 0, done.err
     assert done.json["best"] == "0.0001-8"
+    shown = ebert("link", "search", data, "--dev", data, "--model", model, "--epochs", 1, "--chunk", 64, "--batches", 8,
+                  "--learning-rates", "1e-4", "--out", tmp_path / "search").out  # fmt: skip
+    assert shown.splitlines()[-1].split()[:3] == ["0.0001", "8", "1"]
+    assert shown.endswith("best\n")
     assert "matplotlib" in done.err
     assert not (tmp_path / "search" / "curve.svg").exists()
 
@@ -331,12 +338,32 @@ def test_given_candidates(ebert, model, data, tmp_path):
         (["evaluate", "MODEL", "nowhere.jsonl"], "there is no file"),
         (["evaluate", "MODEL", "DATA", "--layout", "nif"], "not Turtle"),
         (["evaluate", "MODEL", "DATA", "--tune", "DATA"], "--prior-only"),
+        (["evaluate", "MODEL", "DATA", "--layout", "zelda"], "there is no 'index'"),
+        (["evaluate", "MODEL", "DATA", "--given-mentions", "--threshold", "0.5"], "leave --threshold out"),
+        (["evaluate", "MODEL", "DATA", "--prior-only", "--mask", "standard"], "--prior-only asks no encoder"),
+        (["evaluate", "MODEL", "DATA", "--against", "nowhere.json"], "there is no file nowhere.json"),
+        (["evaluate", "MODEL", "DATA", "--out", "FOLDER"], "is a folder; give the name of a file"),
+        (["evaluate", "MODEL", "DATA", "--given", "EMPTY"], "has no candidates that the store has"),
+        (["run", "MODEL", "DATA", "--out", "/proc/nothing.txt"], "/proc/nothing.txt cannot be written"),
+        (["run", "MODEL", "--text", "Adams", "--layout", "aida"], "--layout is for files"),
+        (["run", "MODEL", "DATA", "--json", "--format", "html"], "not both"),
+        (["run", "FOLDER", "DATA"], "and no model that can link without training"),
+        (["train", "DATA", "--model", "MODEL", "--out", "FOLDER"], "holds something else (it has no run.json)"),
+        (["train", "DATA", "--model", "MODEL", "--out", "/proc/nothing"], "/proc/nothing cannot be made"),
+        (["train", "ONE", "--model", "MODEL", "--out", "OUT"], "has one document"),
+        (["candidates", "STORE", "--table", "TABLE", "--out", "OUT"], "no surface of the new table"),
         (["train", "DATA", "--model", "nowhere", "--out", "OUT"], "nowhere"),
         (["wikipedia", "nowhere", "--vectors", "nowhere", "--out", "OUT"], "there is no corpus"),
     ],
 )
-def test_bad_input_is_named(ebert, model, data, tmp_path, arguments, message):
-    places = {"MODEL": model, "DATA": data, "OUT": tmp_path / "out"}
+def test_bad_input_is_named(ebert, model, store, data, tmp_path, arguments, message):
+    places = {
+        "MODEL": model, "DATA": data, "OUT": tmp_path / "out", "FOLDER": tmp_path, "EMPTY": tmp_path / "empty",
+        "ONE": tmp_path / "one.jsonl", "TABLE": tmp_path / "table.txt", "STORE": store,
+    }  # fmt: skip
+    places["EMPTY"].write_text("")
+    places["ONE"].write_text(lines({"text": "Adams", "mentions": [{"start": 0, "end": 5, "entity": "John Adams"}]}))
+    places["TABLE"].write_text("Adams\t1\t1,1.0,Nobody\n")
     done = ebert("link", *(places.get(argument, argument) for argument in arguments))
     assert done.code == 2
     assert message in done.err

@@ -104,6 +104,26 @@ def test_no_span_runs_over_a_line_or_a_sentence(find):
     assert "World Cup" in find("the World Cup")
 
 
+@pytest.mark.parametrize("mark", ["🎉", "™", "❤️", "👩🏽‍🚀", "\f", "\x0b", "\x85", "°"])
+def test_names_that_touch_a_sign_are_found(store, mark):
+    text = f"England{mark} and {mark}England or {mark}England{mark}World Cup"
+    found = TableGenerator(store, ALL)(Document("1", text))
+    assert [text[s.start : s.end] for s in found] == ["England", "England", "England", "World Cup"]
+
+
+def test_a_name_with_a_sign_in_it_is_one(tmp_path):
+    table = {"A★Teens": (10, {"England": 10}), "C♯ Minor": (5, {"London": 5}), "Zürich": (5, {"Cairo": 5})}
+    generator = TableGenerator(link_world.write_store(tmp_path / "store", table=table))
+
+    def found(text):
+        return [(text[span.start : span.end], span.choices[0].title) for span in generator(Document("1", text))]
+
+    assert found("A★Teens play C♯ Minor") == [("A★Teens", "England"), ("C♯ Minor", "London")]
+    assert found("C♯★Minor") == []
+    assert found("Zu\u0308rich and Zürich") == [("Zu\u0308rich", "Cairo"), ("Zürich", "Cairo")]  # however it is written
+    assert generator.at("in Zürich🎉", 3, 10).choices[0].title == "Cairo"
+
+
 def test_dates_are_no_spans(tmp_path):
     table = {"1998": (10, {"1998 FIFA World Cup": 10}), "May 1998": (1, {"Qualifier": 1})}
     store = link_world.write_store(tmp_path / "store", table=table)

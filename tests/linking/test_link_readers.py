@@ -322,6 +322,9 @@ def test_nif_that_java_counted(tmp_path):
     head = "".join(NIF.splitlines(keepends=True)[:3])
     for start, end in ((2, 7), (3, 8)):
         assert found(read(write(tmp_path, head + context + phrase.format(start, end)))) == [[("Adams", "d")]]
+    wrong = phrase.replace("<p>", "<q>").format(0, 4)  # one slip says nothing about who counted
+    reading = read(write(tmp_path, head + context + phrase.format(2, 7) + wrong))
+    assert found(reading) == [[("Adams", "d")]]
     reading = read(write(tmp_path, head + context + phrase.format(1, 6)))
     assert found(reading) == [[]]
     assert dict(reading.dropped) == {"label whose words are not those at its place": 1}

@@ -15,7 +15,7 @@ from ebert.linking.judging import judge, read_scores
 from ebert.linking.preparing import HELD_OUT, INFO, TRAIN, Amounts, prepare
 from ebert.linking.prior import PriorLinker, PriorOptions, not_overlapping, tune
 from ebert.linking.readers import Label, Labelled, read
-from ebert.linking.resolve import Resolver, read_ids
+from ebert.linking.resolve import Resolver
 from ebert.linking.wikipedia import WikipediaOptions, documents, prose
 from ebert.text import Mention
 from ebert.wikipedia.wikitext import Anchor
@@ -184,13 +184,18 @@ def test_prepare(tmp_path):
     assert json.loads((out / INFO).read_text())["amounts"]["documents"] == 8
     with pytest.raises(EbertError, match="exists"):
         prepare(corpus, store, out)
+    other = tmp_path / "other.xml"
+    other.write_text("<mediawiki></mediawiki>")
+    with pytest.raises(EbertError, match=r"enough linked prose to train on; are other\.xml the dumps of the corpus"):
+        prepare(corpus, store, tmp_path / "nothing", dumps=[other])
+    assert not (tmp_path / "nothing").exists()
 
 
 # Names of gold
 
 
 def test_resolving(store):
-    resolver = Resolver(store, {312: "Cairo"})
+    resolver = Resolver(store, {312: "https://en.wikipedia.org/wiki/Cairo"})
     assert resolver.title(("Q21", "anything")) == "England"  # an id that the store knows
     assert resolver.title(("Q312", "London")) == "Cairo"  # an id of the list goes before a name, which may mislead
     assert Resolver(store, {312: "Apple Inc."}).title(("Q312", "London")) is None  # known, and not in the store
@@ -209,17 +214,6 @@ def test_unresolved_gold_is_missed_and_counted(store):
     labelled = Labelled("2", "Adams sings", (Label(0, 5, ("Q7", "John Adams")),))  # called so, and somebody else
     found = Resolver(store, {7: "John Adams (composer)"}).documents([labelled])
     assert (found.missing, found.documents[0].gold) == (1, (Mention(0, 5, "John Adams (composer)"),))
-
-
-def test_lists_of_ids(tmp_path):
-    path = tmp_path / "ids.tsv"
-    path.write_text("London\tQ84\nQ21\tEngland\n", "utf-8")
-    assert read_ids(path) == {84: "London", 21: "England"}
-    path.write_text(json.dumps({"/m/1": {"wikidata_id": "Q84", "wikipedia": "https://en.wikipedia.org/wiki/Lon_don"}}))
-    assert read_ids(path) == {84: "Lon don"}
-    path.write_text("London\n", "utf-8")
-    with pytest.raises(EbertError, match="line 1"):
-        read_ids(path)
 
 
 # The prior alone

@@ -161,7 +161,7 @@ def test_what_is_no_linker(tmp_path):
     with pytest.raises(EbertError, match="there is no linker at"):
         Linker.from_pretrained(tmp_path / "nothing")
     (tmp_path / "other").mkdir()
-    with pytest.raises(EbertError, match=r"is not a linker: it has no linker\.json"):
+    with pytest.raises(EbertError, match=r"is no linker \(it has no linker\.json\), and no model"):
         Linker.from_pretrained(tmp_path / "other")
     linker = tiny.linker(tmp_path / "store")
     linker.save_pretrained(tmp_path / "linker")
@@ -189,6 +189,8 @@ def test_own_entities_are_linked_at_once(tmp_path):
     assert (mention.text, mention.entity, mention.url) == ("Zorblax", "Zorblax Inc.", None)
     with pytest.raises(EbertError, match="was not added"):
         linker.add("Zorblax Inc.", vector)
+    linker.add("Blorbo Inc.", vector, surfaces="Blorbo")  # one surface, not its letters
+    assert [span.choices[0].title for span in linker.generator(Document("1", "B and Blorbo"))] == ["Blorbo Inc."]
 
 
 @pytest.mark.parametrize("link_prior", [True, False])

@@ -227,3 +227,13 @@ def test_narrow_vectors_keep_their_angles_unaligned():
     np.testing.assert_allclose(lengths, 2.5, rtol=1e-5)
     with pytest.raises(ValueError, match="dimension 6 do not fit unaligned"):
         unaligned(store, 5)
+
+
+def test_a_sign_does_not_make_the_name_unknown_that_it_touches():
+    linker = tiny.linker()
+    for text in ("Platt🎉 and Adams", "Platt🎉and\fAdams"):
+        (chunk,) = linker.chunks([Document("1", text)])
+        pieces = linker.tokenizer.convert_ids_to_tokens(list(chunk.ids))
+        assert [(text[p.span.start : p.span.end], "".join(pieces[p.first : p.stop])) for p in chunk.spans] == [
+            ("Platt", "P##latt"), ("Adams", "Adams"),
+        ]  # fmt: skip

@@ -233,6 +233,37 @@ def test_a_stopped_training_goes_on_and_ends_the_same(tmp_path, strategy):
     assert_same(tmp_path, "whole", "stopped")
 
 
+def test_ctrl_c_loses_no_step(tmp_path):
+    long_training(tmp_path, "whole", "packed")
+    told = []
+
+    def stop(line):
+        told.append(line)
+        if line.startswith("epoch 1 "):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        long_training(tmp_path, "stopped", "packed", say=stop)
+    assert told[-1].startswith("stopping: ")
+    [checkpoint] = (tmp_path / "stopped" / "checkpoints").iterdir()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    step = int(checkpoint.name.removeprefix("checkpoint-"))
+    assert step % 2  # between two of those that are written anyway
+    told.clear()
+    long_training(tmp_path, "stopped", "packed", say=told.append)
+    assert any(f"going on after step {step} " in line for line in told)
+    assert_same(tmp_path, "whole", "stopped")
+
+
+def test_two_trainings_do_not_share_a_folder(tmp_path):
+    def again(line):
+        if line.startswith("epoch 1 "):
+            with pytest.raises(EbertError, match="another process works on"):
+                long_training(tmp_path, "one", "packed")
+
+    long_training(tmp_path, "one", "packed", say=again)
+
+
 def test_so_does_a_killed_one(tmp_path):
     code = SCRIPT.format(tests=str(Path(__file__).parent), path=str(tmp_path))
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -8,7 +8,7 @@ from ebert.relations.classifier import RelationClassifier
 from ebert.relations.data import Sample, Span
 from ebert.relations.inputs import Inputs
 from ebert.relations.reading import parse
-from ebert.relations.resolving import Resolver, ResolvingOptions, read_ids
+from ebert.relations.resolving import Resolver, ResolvingOptions
 from ebert.relations.sampler import LengthSampler
 from ebert.vectors.writer import writing
 
@@ -143,17 +143,7 @@ def test_coverage_counts_the_ways(places):
     assert (nothing.covered, nothing.ways["none"]) == (0, 2)
 
 
-def test_tables_of_ids(tmp_path):
-    path = tmp_path / "ids.json"
-    path.write_text('{"Q90": "Paris", "/m/1": {"wikidata_id": "Q64", "wikipedia": "https://en.wikipedia.org/wiki/Berlin"},'
-                    ' "/m/2": {"wikidata_id": "Q1"}}')  # fmt: skip
-    assert read_ids(path) == {90: "Paris", 64: "https://en.wikipedia.org/wiki/Berlin"}
-    for text in ("[]", "{}", "oops", '{"Paris": "Q90"}'):
-        path.write_text(text)
-        with pytest.raises(EbertError, match=r"ids.json"):
-            read_ids(path)
-    with pytest.raises(EbertError, match="cannot be read"):
-        read_ids(tmp_path / "none.json")
+def test_options_that_make_no_sense():
     with pytest.raises(EbertError, match="threshold is 2"):
         ResolvingOptions(threshold=2)
 

@@ -161,7 +161,7 @@ def test_a_complete_run_is_left_alone_and_another_one_refused(data, tiny_folder,
         run(data, EBert.from_pretrained(tiny_folder), out, mode="replace")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("years of work")
-    with pytest.raises(EbertError, match="other exists"):
+    with pytest.raises(EbertError, match="other holds something else"):
         run(data, EBert.from_pretrained(tiny_folder), tmp_path / "other")
 
 

@@ -71,3 +71,14 @@ def print_table(rows: Iterable[tuple[str, ...]]) -> None:
     widths = [max(len(row[column]) for row in lines) for column in range(len(lines[0]))] if lines else []
     for row in lines:
         click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def print_search(result: dict[str, Any], size: str) -> None:
+    """Print what a search found, a line for each learning rate and `size` of its grid."""
+    rows = [("learning rate", size, "best epoch", "dev F1", "")]
+    rows += [
+        (f"{one['learning rate']:g}", f"{one[size]:g}", f"{one['best epoch']:g}", f"{one['dev']['f1']:.2f}",
+         "best" if one["run"] == result["best"] else "")
+        for one in result["configurations"]
+    ]  # fmt: skip
+    print_table(rows)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebert.cli import link_data
-from ebert.cli.common import json_option, model_folder, print_facts, print_json
+from ebert.cli.common import json_option, model_folder, print_facts, print_json, print_search
 from ebert.cli.link_data import LAYOUT_HELP, MASKS, VARIANTS, generator_of, read_documents, say
 from ebert.errors import EbertError
 
@@ -148,7 +148,10 @@ def search(
         draw_expected_maximum({rest["variant"]: result}, out / CURVE, score="micro F1")
     except EbertError as error:  # no matplotlib: the best linker is there all the same
         say(f"no plot of the search: {error}")
-    _show(result, as_json)
+    if as_json:
+        print_json(result)
+    else:
+        print_search(result, "batch")
 
 
 @group.command("run")
@@ -163,7 +166,8 @@ def search(
 @click.option("--rounds", type=click.IntRange(1), help="Iterations of refinement; 1 is none.")
 @click.option("--format", "form", type=click.Choice(("brackets", "jsonl", "html")), default="brackets",
               show_default=True, help="What to write.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), help="Write to a file instead of standard output.")
+@click.option("--out", type=click.Path(path_type=Path),
+              help="Write to a file instead of standard output; one that is there is replaced at the end.")  # fmt: skip
 @click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
 @json_option
 def run(
@@ -183,6 +187,12 @@ def run(
     from ebert.linking.linker import Linker
     from ebert.linking.output import lines as output
 
+    if text and layout:
+        raise click.UsageError("--layout is for files; a --text has none")
+    if as_json and form == "html":
+        raise click.UsageError("give --json or --format html, not both")
+    if out is not None:
+        files.refuse_unwritable(out)
     loaded = Linker.from_pretrained(model_folder(linker), vectors=vectors, rounds=rounds, device=device)
     if given:
         loaded.generator = generator_of(given, loaded.vectors)
@@ -214,7 +224,7 @@ def _documents(paths: tuple[str, ...], texts: tuple[str, ...], lines: bool, layo
 
 def _standard_input() -> str:
     try:
-        return sys.stdin.read()
+        return sys.stdin.read().removeprefix("\ufeff")  # the mark of some editors, which is no part of the text
     except UnicodeDecodeError as error:
         raise EbertError(f"standard input is not UTF-8 ({error})") from None
 
@@ -240,13 +250,15 @@ def _prepare(
         raise EbertError("a linker needs entity vectors: give a model made by 'ebert align' instead of an encoder")
     path = Path(data)
     if path.is_dir() and (path / TRAIN).is_file():
-        if dev is None and (path / HELD_OUT).stat().st_size:
+        if dev is None and (path / HELD_OUT).is_file() and (path / HELD_OUT).stat().st_size:
             dev = str(path / HELD_OUT)
         path = path / TRAIN
     documents = read_documents(str(path), layout, loaded.vectors, told=True)
     if dev:
         held = read_documents(dev, layout if not Path(data).is_dir() else None, loaded.vectors, told=True)
     else:
+        if len(documents) < 2:
+            raise EbertError(f"{path} has one document, and one must be held out to choose by; give others with --dev")
         held, documents = documents[::TENTH], [d for n, d in enumerate(documents) if n % TENTH]
         say(f"{len(held):,} of the documents are held out to choose the best epoch on (--dev gives others)")
     parts = {"train": path, "dev": Path(dev) if dev else None}

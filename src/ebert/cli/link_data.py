@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebert.cli.common import json_option, model_folder, overwrite_option, print_facts, print_json, print_table
+from ebert.errors import EbertError
 
 if TYPE_CHECKING:
     from ebert.linking.document import Document, Generator
@@ -137,7 +138,7 @@ def wikipedia(
 @click.option("--threshold", type=click.FloatRange(0, 1),
               help="Leave out less probable mentions; with --prior-only, of smaller link probability.")  # fmt: skip
 @click.option("--layout", help=LAYOUT_HELP)
-@click.option("--ids", help="Titles of Wikidata ids, for gold that has ids: 'title TAB Q42' a line, or JSON.")
+@click.option("--ids", help="Titles of Wikidata ids, for gold that has ids: JSON {'Q42': 'Title'}, or 'Title TAB Q42'.")
 @click.option("--given", help="A file of candidates of your own, instead of the store's mention table.")
 @click.option("--vectors", help="Where the linker's store is now, if not where it was.")
 @click.option("--rounds", type=click.IntRange(1), help="Iterations of refinement; 1 is none.")
@@ -168,11 +169,16 @@ def evaluate(
     from ebert.linking.evaluating import difference
     from ebert.linking.judging import judge, load_scores
     from ebert.linking.readers import read
-    from ebert.linking.resolve import Resolver, read_ids
+    from ebert.linking.resolve import Resolver
     from ebert.progress import progress
+    from ebert.vectors.ids import read_ids
 
     if given_mentions and threshold is not None:
         raise click.UsageError("with --given-mentions every mention is linked: leave --threshold out")
+    if prior_only and (rounds or variant or mask):
+        raise click.UsageError("--rounds, --variant and --mask are for linkers; --prior-only asks no encoder")
+    if out is not None:
+        files.refuse_unwritable(out)
     other = load_scores(against) if against else None
     reading = read(data, layout)
     tool, store, options = _tool(linker, prior_only, tune, threshold, given, vectors, rounds, variant, mask, device)
@@ -225,6 +231,8 @@ def generator_of(path: str, vectors: "Vectors") -> "Generator":
     from ebert.linking.given import GivenGenerator
 
     generator = GivenGenerator.read(path, vectors)
+    if not generator:
+        raise EbertError(f"{path} has no candidates that the store has; is it for this store?")
     for what, count in generator.dropped.items():
         say(f"{path}: {count:,} {what}")
     return generator
@@ -286,6 +294,8 @@ def _show_figures(value: dict[str, Any]) -> None:
         ("micro, in vocabulary", value["in_vocabulary"]["micro"]),
     )
     rows += [(name, *(f"{part[key]:.1f}" for key in ("precision", "recall", "f1"))) for name, part in named]
+    if not value["in_vocabulary"]["gold"]:
+        rows[-1] = (rows[-1][0], "-", "-", "-")  # of nothing
     print_table(rows)
     recall = value["candidate_recall"]
     facts = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebert.cli.common import Command, json_option, model_folder, overwrite_option, print_facts, print_json, print_table
+from ebert.cli.common import Command, json_option, model_folder, overwrite_option, print_facts, print_json, print_search
 from ebert.cli.relation_texts import Given, as_value, show
 from ebert.errors import EbertError
 from ebert.finetuning.options import RATES
@@ -48,7 +48,7 @@ def training_options(command: Command) -> Command:
                          help="Steps between two states on disk, from which a killed run goes on."),
             click.option("--precision", type=click.Choice(PRECISIONS), default="fp32", show_default=True,
                          help="The mixed ones are for GPUs."),
-            click.option("--ids", type=FILE, help="JSON of Wikidata ids and titles, for stores that know no ids."),
+            click.option("--ids", type=FILE, help="A table of Wikidata ids and titles, for stores that know no ids."),
             click.option("--ids-only", is_flag=True, help="Keep to the entities that the data names."),
             click.option("--threshold", type=float, default=0.5, show_default=True,
                          help="Share of a surface's links that its commonest entity must have."),
@@ -223,14 +223,7 @@ def search(
     if as_json:
         print_json(result)
         return
-    best = "best"
-    rows = [("learning rate", "epochs", "best epoch", "dev F1", "")]
-    rows += [
-        (f"{one['learning rate']:g}", str(one["epochs"]), str(one["best epoch"]), f"{one['dev']['f1']:.2f}",
-         best if one["run"] == result["best"] else "")
-        for one in result["configurations"]
-    ]  # fmt: skip
-    print_table(rows)
+    print_search(result, "epochs")
 
 
 @group.command("report")
@@ -269,7 +262,8 @@ def _load(model: str, mode: str, vectors: str | None) -> "EBert":
 
 
 def _resolving(ids: Path | None, ids_only: bool, threshold: float) -> dict[str, Any]:
-    from ebert.relations.resolving import ResolvingOptions, read_ids
+    from ebert.relations.resolving import ResolvingOptions
+    from ebert.vectors.ids import read_ids
 
     options = ResolvingOptions(ids_only=ids_only, threshold=threshold)
     return {"resolving": options, "ids": read_ids(ids) if ids else None}

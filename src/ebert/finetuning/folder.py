@@ -4,13 +4,15 @@ import math
 import os
 import platform
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ebert import files
 from ebert.errors import EbertError
+from ebert.folders import LOCK, alone_in
 from ebert.model import EBert
 from ebert.model.encoder import fingerprint
 
@@ -22,16 +24,31 @@ def leads() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+@contextmanager
+def alone(out: Path) -> Iterator[None]:
+    """Make the folder of a run, or take the one that is there, for this training alone.
+
+    One that was made for a training that did not even begin is removed again.
+    """
+    if not leads():  # the others of the same training
+        yield
+        return
+    new = not out.exists()
+    try:
+        with alone_in(out, marker=RUN):
+            yield
+    except BaseException:
+        if new and [file.name for file in out.iterdir()] == [LOCK]:
+            shutil.rmtree(out, ignore_errors=True)
+        raise
+
+
 def begin(out: Path, info: Mapping[str, Any], same: Sequence[str]) -> dict[str, Any] | None:
     """See that the folder is new or has the same run in it; give the metrics of one that is complete.
 
     `same` are the parts of `run.json` that a run must have in common with one it goes on with.
     """
     if not (out / RUN).is_file():
-        if not leads():
-            return None
-        files.refuse_existing(out, overwrite=False)
-        out.mkdir(parents=True, exist_ok=True)
         return None
     old = files.read_json(out / RUN, "a run")
     if old.get("format") != info.get("format"):

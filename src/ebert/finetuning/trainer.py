@@ -5,16 +5,18 @@ What is added: an order that depends on seed and epoch only, the best model on d
 
 import math
 import shutil
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import transformers
-from transformers import TrainerCallback, TrainerState, TrainingArguments
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
 from ebert.errors import EbertError
@@ -66,12 +68,14 @@ class Schedule(Protocol):
 
 
 def arguments(
-    options: Schedule, folder: Path, *, batch: int, steps: int, evaluate: int, log: int, device: str | None, **more: Any
+    options: Schedule, folder: Path, *, batch: int, steps: int, evaluate: int, device: str | None, **more: Any
 ) -> TrainingArguments:
     """Say to the Trainer what we mean: AdamW, a linear schedule of `steps` an epoch, an evaluation every so many.
 
     When it both evaluates and saves after a step, it evaluates first.
     """
+    # So that every checkpoint has all losses before it, and every evaluation its own.
+    log = math.gcd(options.checkpoint_steps, LOG_STEPS, evaluate)
     return TrainingArguments(
         output_dir=str(folder),
         num_train_epochs=options.epochs,
@@ -105,8 +109,10 @@ def run(trainer: transformers.Trainer, keeper: "Keeper", checkpoints: Path) -> l
     """Train, going on from the last checkpoint if there is one, and give the learning curve."""
     for talkative in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(talkative)
-    with keeper:
+    with keeper, keeper.saving_when_stopped(alone=trainer.args.world_size == 1):
         trainer.train(resume_from_checkpoint=last_checkpoint(checkpoints))
+    if keeper.stopping:
+        raise KeyboardInterrupt
     return keeper.curve(trainer.state)
 
 
@@ -131,6 +137,7 @@ class Keeper(TrainerCallback):
     save: Callable[[], None]  # writes the model to where the best one is kept
     say: Say
     scores: tuple[str, ...] = ("precision", "recall", "f1")  # of the dev set; f1 says which is best
+    stopping: bool = False  # whether somebody has pressed Ctrl-C
 
     def __enter__(self) -> "Keeper":
         self._stack = ExitStack()
@@ -152,9 +159,38 @@ class Keeper(TrainerCallback):
         """Choose what the epoch sees."""
         self.begin_epoch(state.global_step // (state.max_steps // self._epochs))
 
-    def on_step_end(self, *_: Any, **__: Any) -> None:
-        """Show progress."""
+    @contextmanager
+    def saving_when_stopped(self, *, alone: bool) -> Iterator[None]:
+        """Let the first Ctrl-C end the step and write a checkpoint; the second stops at once.
+
+        Of several processes none knows at which step the others are, so that these stop as ever.
+        """
+        if not alone or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def stop(*_: object) -> None:
+            signal.signal(signal.SIGINT, before)
+            self.stopping = True
+            self.say("stopping: the step is finished and its state written; once more stops at once")
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def on_step_end(
+        self,
+        args: TrainingArguments,  # noqa: ARG002
+        state: TrainerState,  # noqa: ARG002
+        control: TrainerControl,
+        **__: Any,
+    ) -> None:
+        """Show progress; stop where that can be gone on with."""
         self._advance(1)
+        if self.stopping:
+            control.should_save = control.should_training_stop = True
 
     def on_log(
         self, args: TrainingArguments, state: TrainerState, *_: Any, logs: Mapping[str, Any] | None = None, **__: Any

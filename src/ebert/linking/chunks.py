@@ -11,6 +11,7 @@ from transformers import PreTrainedTokenizerBase
 from ebert.errors import EbertError
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.splitting import sentence_starts, split
+from ebert.linking.words import controls, signs
 from ebert.model.sequence import trim
 
 MARKS = "a / b * c"  # the paper's two marks, cut as in a text
@@ -62,6 +63,7 @@ class Cutter:
         self._tokenizer = copy.deepcopy(tokenizer)
         self._tokenizer.backend_tokenizer.no_truncation()  # some tokenizer.json ask for both
         self._tokenizer.backend_tokenizer.no_padding()
+        self._signs: dict[str, str] = {}  # what is put for each
         self.mask: int = tokenizer.mask_token_id
         ids, offsets = self._cut(MARKS)
         self.slash = tuple(piece for piece, (start, end) in zip(ids, offsets, strict=True) if start <= 2 < end)
@@ -97,13 +99,25 @@ class Cutter:
         return chunks, +dropped
 
     def _cut(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        readable = self._readable(text)  # as long as the text, so that places stay
+        encoded = self._tokenizer(readable, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         offsets = [trim(text, start, end) for start, end in encoded["offset_mapping"]]
         last = 0
         for n, (start, end) in enumerate(offsets):  # a piece that is a mere blank stands where the one before ends
             offsets[n] = (start, end) if start < end else (last, last)
             last = offsets[n][1]
         return list(encoded["input_ids"]), offsets
+
+    def _readable(self, text: str) -> str:
+        """Put blanks for signs that would make the whole word unknown that they touch, and for controls."""
+        text = controls().sub(lambda found: " " * len(found[0]), text)
+        return signs().sub(lambda found: "".join(map(self._sign, found[0])), text)
+
+    def _sign(self, sign: str) -> str:
+        if sign not in self._signs:
+            pieces = self._tokenizer(f"a{sign}", add_special_tokens=False, verbose=False)["input_ids"]
+            self._signs[sign] = " " if self._tokenizer.unk_token_id in pieces else sign
+        return self._signs[sign]
 
 
 def _outside(starts: Sequence[int], placed: Sequence[Placed], short: int) -> list[int]:

@@ -73,6 +73,10 @@ def load(
         return Linker.fresh(model, options=options, generator=generator)
     if not folder.is_dir():
         raise EbertError(f"there is no linker at {folder}; make one with 'ebert link train'")
+    if not (folder / INFO).is_file():
+        raise EbertError(
+            f"{folder} is no linker (it has no {INFO}), and no model that can link without training (no {models.INFO})"
+        )
     info = files.read_json(folder / INFO, "a linker")
     if variant or mask:
         raise EbertError(

@@ -15,16 +15,12 @@ from typing import Any
 from ebert.errors import EbertError
 from ebert.linking.document import Choice, Document, Generator, Span
 from ebert.linking.spelling import Spelling, beginnings, unspelt
+from ebert.linking.words import places_of, runs, word_of
 from ebert.vectors import Vectors
-from ebert.wikipedia.tokens import spans_of, words_of
 
 Chosen = tuple[tuple[Choice, ...], float | None]  # what a span may mean, and its link probability
 
 REMEMBERED = 1 << 16  # surfaces that are looked up once only
-# What no name runs across: a line end, a semicolon, a bar; the full stop of a word too long for an abbreviation.
-_BREAK = re.compile(r"[\n\r\t;|]")
-_STOP = re.compile(r"\.\s")
-_ABBREVIATION = 4  # letters at most
 _MONTHS = "January February March April May June July August September October November December"
 _DATE = re.compile(rf"(?:\d+(?:st|nd|rd|th|s)?|BC|BCE|AD|CE|{_MONTHS.replace(' ', '|')})")
 
@@ -92,7 +88,8 @@ class TableGenerator:
         Unlike in a search, the span may be of any length and link probability.
         """
         self._refresh()
-        words = words_of(text[start:end], lowercase=self.vectors.lowercase)
+        given, lowercase = text[start:end], self.vectors.lowercase
+        words = [word_of(given, *place, lowercase=lowercase) for place in places_of(given, self._is_word)]
         if words and len(words) > 1 and words[-1] in ("s", "S") and text[start:end][-2:-1] in ("'", "’"):
             found = self._any_spelling(words) or self._any_spelling(words[:-1])
         else:
@@ -110,10 +107,10 @@ class TableGenerator:
                 remembered.cache_clear()
 
     def _spans(self, text: str) -> Iterator[Span]:
-        places = spans_of(text)
+        places = places_of(text, self._is_word)
         lowercase = self.vectors.lowercase
-        words = ["".join(words_of(text[start:end], lowercase=lowercase)) for start, end in places]
-        ends = _runs(text, places)
+        words = [word_of(text, start, end, lowercase=lowercase) for start, end in places]
+        ends = runs(text, places)
         for first, (start, _) in enumerate(places):
             alive = [Spelling()]  # ways to spell the words so far that some surface begins with
             stop = min(ends[first], first + self.options.longest)
@@ -129,6 +126,9 @@ class TableGenerator:
                 alive = [spelling for spelling in alive if self._continues(spelling.text)]
                 if not alive:
                     break
+
+    def _is_word(self, word: str) -> bool:
+        return bool(self._look_up(word).counts) or self._continues(word)
 
     def _final(self, alive: list[Spelling], single: bool, lowercase: bool) -> Chosen | None:
         """Look words up that lost the apostrophe of their genitive, if nothing else is known of them."""
@@ -194,17 +194,6 @@ def _together(meanings: list[_Meaning]) -> _Meaning:
             counts[title] = counts.get(title, 0) + count
     occurrences = sum(meaning.occurrences for meaning in meanings)
     return _Meaning(occurrences, counts, frozenset().union(*(meaning.own for meaning in meanings)))
-
-
-def _runs(text: str, places: list[tuple[int, int]]) -> list[int]:
-    """Give, for each word, the first word after it that a span beginning with it cannot reach."""
-    ends = [len(places)] * len(places)
-    for number in range(len(places) - 2, -1, -1):
-        start, end = places[number]
-        gap = text[end : places[number + 1][0]]
-        broken = len(gap) > 1 and (_BREAK.search(gap) or (end - start > _ABBREVIATION and _STOP.match(gap)))
-        ends[number] = number + 1 if broken or gap in ("\n", ";", "|", "\t", "\r") else ends[number + 1]
-    return ends
 
 
 def gold_spans(generator: Generator, document: Document) -> list[Span]:

@@ -17,8 +17,9 @@ from ebert.linking.document import Choice, Document, Span
 from ebert.linking.readers import jsonl
 from ebert.linking.readers.reading import contents
 from ebert.linking.resolve import Resolver
+from ebert.linking.words import places_of, word_of
 from ebert.vectors import Vectors
-from ebert.wikipedia.tokens import spans_of, words_of
+from ebert.wikipedia.tokens import words_of
 
 LAYOUT = "candidates"
 
@@ -63,6 +64,13 @@ class GivenGenerator:
             found[start, end] = choices  # given for the place: it goes before what was given for the words
         return [Span(start, end, choices) for (start, end), choices in sorted(found.items()) if choices]
 
+    def __bool__(self) -> bool:
+        """Tell whether there is any candidate."""
+        groups = [own.values() for own in self._surfaces.values()]
+        return any(choices for own in groups for choices in own) or any(
+            choices for spans in self._spans.values() for _, _, choices in spans
+        )
+
     def describe(self) -> dict[str, Any]:
         """Say which file it is, for a run's description."""
         return {**self._source, "candidates": self._most}
@@ -71,8 +79,9 @@ class GivenGenerator:
         groups = [self._surfaces[name] for name in (document.id, None) if name in self._surfaces]
         if not groups:
             return
-        places = spans_of(document.text)
-        words = ["".join(words_of(document.text[start:end])) for start, end in places]
+        known = {word for group in groups for surface in group for word in surface}
+        places = places_of(document.text, known.__contains__)
+        words = [word_of(document.text, *place) for place in places]
         for first in range(len(words)):
             for last in range(first, min(first + self._longest, len(words))):
                 surface = tuple(words[first : last + 1])
@@ -93,6 +102,8 @@ class GivenGenerator:
             spans.append((int(span["start"]), int(span["end"]), self._choices(span["candidates"])))
 
     def _choices(self, given: Iterable[Any]) -> tuple[Choice, ...]:
+        if isinstance(given, str):
+            raise TypeError(f"{given!r} is no list")
         weights: dict[str, float] = {}
         for candidate in given:
             name, prior = _candidate(candidate)

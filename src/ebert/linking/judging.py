@@ -1,6 +1,7 @@
 """Linking a set of documents and judging the links, for a trained linker and for the prior alone."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from ebert import files
@@ -68,6 +69,6 @@ def read_scores(value: dict[str, Any], name: str) -> Evaluation:
 
 def load_scores(path: str) -> Evaluation:
     """Read figures from a file that `ebert link evaluate --out` wrote."""
-    from pathlib import Path
-
+    if not Path(path).is_file():
+        raise EbertError(f"there is no file {path}; 'ebert link evaluate --out' writes one")
     return read_scores(files.read_json(Path(path), "a result of 'ebert link evaluate --out'"), path)

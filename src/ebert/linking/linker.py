@@ -335,7 +335,8 @@ class Linker:
 
         Give its vector or a description, as for `Vectors.add`; a surface may mean other entities too.
         """
-        row = {"title": title, "aliases": list(surfaces), "vector": vector, "description": description, **more}
+        names = [surfaces] if isinstance(surfaces, str) else list(surfaces)
+        row = {"title": title, "aliases": names, "vector": vector, "description": description, **more}
         report = self.vectors.add_many([{key: value for key, value in row.items() if value is not None}])
         if report.bad:
             raise EbertError(f"{title!r} was not added: {report.bad[0].reason}")

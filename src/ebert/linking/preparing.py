@@ -70,6 +70,11 @@ def prepare(
     }
     with files.replacing_folder(Path(out), overwrite=overwrite, marker=INFO) as folder:
         counts = {name: write_documents(folder / name, group) for name, group in groups.items()}
+        if not counts[TRAIN]["documents"]:
+            raise EbertError(
+                f"none of the {len(wanted):,} articles that were looked at has enough linked prose to train on"
+                + (f"; are {', '.join(Path(path).name for path in dumps)} the dumps of the corpus?" if dumps else "")
+            )
         info = {
             "ebert": __version__, "options": asdict(options), "amounts": asdict(amounts),
             "dumps": [Path(path).name for path in dumps], "corpus": corpus.info.dumps, "licence": corpus.info.licence,

@@ -6,13 +6,9 @@ meant. Else the names are tried one by one, as titles and then as redirects. Wha
 where it counts as missed.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
-from ebert.errors import EbertError
 from ebert.linking.document import Document
 from ebert.linking.readers import Labelled
 from ebert.text import Mention, titles
@@ -84,40 +80,4 @@ class Resolver:
     def _listed(self, names: tuple[str, ...]) -> list[str]:
         """Give the titles that the list has for the ids among the names."""
         ids = [number for name in names if (number := titles.wikidata_id(name)) is not None]
-        return [self._ids[number] for number in ids if number in self._ids]
-
-
-def read_ids(path: str | Path) -> dict[int, str]:
-    """Read titles by Wikidata id.
-
-    A file of lines ``title TAB Q42`` (either order), or a JSON object of objects that have a `wikidata_id` and a
-    `wikipedia` URL, which the usual list of Freebase entities is.
-    """
-    file = Path(path)
-    try:
-        text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise EbertError(f"{path} cannot be read ({error})") from None
-    if text.lstrip().startswith("{"):
-        return _from_json(text, file)
-    ids: dict[int, str] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        left, _, right = line.rstrip("\r").partition("\t")
-        (one, title) = (right, left) if titles.wikidata_id(right) is not None else (left, right)
-        found = titles.wikidata_id(one)
-        if found is None or not title.strip():
-            raise EbertError(f"{path}, line {number}: no title and Wikidata id with a tab between them")
-        ids.setdefault(found, title.strip())
-    return ids
-
-
-def _from_json(text: str, path: Path) -> dict[int, str]:
-    try:
-        rows: Any = json.loads(text)
-        pairs = [(str(row.get("wikidata_id", "")), str(row.get("wikipedia") or "")) for row in rows.values()]
-    except (json.JSONDecodeError, AttributeError) as error:
-        raise EbertError(f"{path} is no list of Wikidata ids ({error})") from None
-    found = ((titles.wikidata_id(name), titles.spellings(url)) for name, url in pairs if url)
-    return {number: forms[0] for number, forms in found if number is not None and forms}
+        return [next(iter(titles.spellings(self._ids[number])), "") for number in ids if number in self._ids]

@@ -12,7 +12,7 @@ from typing import Any
 from ebert import __version__
 from ebert.bert.loading import quiet
 from ebert.errors import EbertError
-from ebert.finetuning.folder import CHECKPOINTS, announce, begin, describe, finish, machine
+from ebert.finetuning.folder import CHECKPOINTS, alone, announce, begin, describe, finish, machine
 from ebert.finetuning.trainer import Say, best_of
 from ebert.linking.document import Document, Generator
 from ebert.linking.evaluating import percent
@@ -69,24 +69,25 @@ def train(
         "mentions": _mentions(linker.vectors),
         "data": {**(data or {}), "documents": len(documents), "dev documents": len(dev)},
     }
-    if (done := begin(out, info, SAME)) is not None:
-        say(f"{out} is complete already")
-        return done
-    labelled, counts = _labelled(linker, documents, dev, say)
-    info |= {"counts": counts, "machine": machine()}
-    announce(out, info)
-    start = time.monotonic()
-    with quiet():
-        curve = fine_tune(
-            linker, TrainingSet(linker, labelled, nulls=options.nulls, seed=options.seed), dev, options,
-            score=lambda trained: _score(trained, dev, shift=options.tune), checkpoints=out / CHECKPOINTS,
-            best=out / MODEL, say=say, device=device,
-        )  # fmt: skip
-    best = best_of(curve)
-    metrics = {"best epoch": best["epoch"], "dev": best["dev"], "dev documents": len(dev), "epochs": curve}
-    info["seconds"] = round(time.monotonic() - start, 1)  # of this session, where it was gone on with
-    finish(out, info, metrics)
-    return metrics
+    with alone(out):
+        if (done := begin(out, info, SAME)) is not None:
+            say(f"{out} is complete already")
+            return done
+        labelled, counts = _labelled(linker, documents, dev, say)
+        info |= {"counts": counts, "machine": machine()}
+        announce(out, info)
+        start = time.monotonic()
+        with quiet():
+            curve = fine_tune(
+                linker, TrainingSet(linker, labelled, nulls=options.nulls, seed=options.seed), dev, options,
+                score=lambda trained: _score(trained, dev, shift=options.tune), checkpoints=out / CHECKPOINTS,
+                best=out / MODEL, say=say, device=device,
+            )  # fmt: skip
+        best = best_of(curve)
+        metrics = {"best epoch": best["epoch"], "dev": best["dev"], "dev documents": len(dev), "epochs": curve}
+        info["seconds"] = round(time.monotonic() - start, 1)  # of this session, where it was gone on with
+        finish(out, info, metrics)
+        return metrics
 
 
 def _described(generator: Generator) -> Any:

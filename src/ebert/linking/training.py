@@ -11,7 +11,7 @@ import transformers
 from torch import Tensor, nn
 from torch.utils.data import Sampler
 
-from ebert.finetuning.trainer import LOG_STEPS, Keeper, Say, arguments, run
+from ebert.finetuning.trainer import Keeper, Say, arguments, run
 from ebert.linking.document import Document
 from ebert.linking.examples import Item, TrainingSet
 from ebert.linking.linker import Linker
@@ -52,7 +52,6 @@ def fine_tune(
         train.epoch = sampler.epoch = epoch
 
     keeper = Keeper(begin, lambda: linker.save_pretrained(best), say, scores=("precision", "recall", "f1", "shift"))
-    log = math.gcd(options.checkpoint_steps, LOG_STEPS)  # so that every checkpoint has all losses before it
     evaluate = math.ceil(steps / options.evaluations)
     trainer = _Trainer(
         model=linker.module,
@@ -62,7 +61,6 @@ def fine_tune(
             batch=batch,
             steps=steps,
             evaluate=evaluate,
-            log=min(log, evaluate),
             device=device,
             dataloader_pin_memory=False,
         ),

@@ -13,8 +13,9 @@ from ebert.errors import EbertError
 from ebert.model.encoder import move
 from ebert.relations.classifier import RelationClassifier, Setting
 from ebert.relations.model import RelationModel
-from ebert.relations.resolving import ResolvingOptions, read_ids
+from ebert.relations.resolving import ResolvingOptions
 from ebert.vectors import Vectors
+from ebert.vectors.ids import read_ids
 from ebert.vectors.reopening import reopen
 
 FORMAT = 1

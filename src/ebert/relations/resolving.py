@@ -4,11 +4,9 @@ The paper used the ids of FewRel. Where a store knows no Wikidata ids, a table o
 of the mention themselves: the page or redirect of that name, or what the words mean most often in the store's text.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Literal, get_args
 
 from ebert.errors import EbertError
@@ -121,26 +119,3 @@ class Resolver:
 
     def _number(self, entity: Entity) -> int | None:
         return entity.wikidata if entity.wikidata is not None else self._numbers.get(entity.title)
-
-
-def read_ids(path: str | Path) -> dict[int, str]:
-    """Read a table of Wikidata ids and titles.
-
-    Either JSON ``{"Q90": "Paris", ...}``, or the published list of FB15k's entities: objects with a `wikidata_id` and
-    the URL of their page, `wikipedia`.
-    """
-    try:
-        table = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise EbertError(f"{path} cannot be read ({error}); it should be JSON such as {{'Q90': 'Paris'}}") from None
-    if not isinstance(table, dict):
-        raise EbertError(f"{path} is not a table of ids; it should be JSON such as {{'Q90': 'Paris'}}")
-    found: dict[int, str] = {}
-    for key, value in table.items():
-        name, title = (value.get("wikidata_id"), value.get("wikipedia")) if isinstance(value, dict) else (key, value)
-        number = titles.wikidata_id(name) if isinstance(name, str) else None
-        if number is not None and isinstance(title, str) and title.strip():
-            found.setdefault(number, title)
-    if not found:
-        raise EbertError(f"{path} has no Wikidata ids with titles; it should be JSON such as {{'Q90': 'Paris'}}")
-    return found

@@ -10,7 +10,7 @@ from typing import Any
 
 from ebert import __version__, files
 from ebert.bert.loading import quiet
-from ebert.finetuning.folder import CHECKPOINTS, announce, begin, describe, finish, machine
+from ebert.finetuning.folder import CHECKPOINTS, alone, announce, begin, describe, finish, machine
 from ebert.finetuning.trainer import Say, best_of
 from ebert.model import EBert
 from ebert.relations.classifier import RelationClassifier
@@ -76,32 +76,38 @@ def train(
         "data": {name: part.as_json() for name, part in parts.items()},
         "names": _names(data, labels),
     }
-    if (done := begin(out, info, SAME)) is not None:
-        say(f"{out} is complete already")
-        return done
-    classifier = RelationClassifier.fresh(
-        model, mode=mode, labels=labels, resolving=resolving, ids=ids, names=info["names"], seed=options.seed
-    )
-    prepared = {name: classifier.inputs.prepare(part.samples) for name, part in parts.items()}
-    info["coverage"] = {
-        name: classifier.inputs.resolver.coverage(part.samples).as_json() for name, part in parts.items()
-    }
-    info["shortened"] = {name: _shortened(part, say) for name, part in prepared.items()}
-    info["machine"] = machine()
-    announce(out, info)
-    start = time.monotonic()
-    with quiet():
-        result = fine_tune(
-            classifier, prepared["train"], prepared["dev"], options,
-            checkpoints=out / CHECKPOINTS, best=out / MODEL, say=say, device=device,
-        )  # fmt: skip
-    curve = result["epochs"]
-    best = best_of(curve)
-    metrics = {"best epoch": best["epoch"], "dev": best["dev"], "dev samples": len(prepared["dev"]), "epochs": curve}
-    info |= {"padding": result["padding"], "labels": labels}
-    info["seconds of the last start"] = round(time.monotonic() - start, 1)
-    finish(out, info, metrics)
-    return metrics
+    with alone(out):
+        if (done := begin(out, info, SAME)) is not None:
+            say(f"{out} is complete already")
+            return done
+        classifier = RelationClassifier.fresh(
+            model, mode=mode, labels=labels, resolving=resolving, ids=ids, names=info["names"], seed=options.seed
+        )
+        prepared = {name: classifier.inputs.prepare(part.samples) for name, part in parts.items()}
+        info["coverage"] = {
+            name: classifier.inputs.resolver.coverage(part.samples).as_json() for name, part in parts.items()
+        }
+        info["shortened"] = {name: _shortened(part, say) for name, part in prepared.items()}
+        info["machine"] = machine()
+        announce(out, info)
+        start = time.monotonic()
+        with quiet():
+            result = fine_tune(
+                classifier, prepared["train"], prepared["dev"], options,
+                checkpoints=out / CHECKPOINTS, best=out / MODEL, say=say, device=device,
+            )  # fmt: skip
+        curve = result["epochs"]
+        best = best_of(curve)
+        metrics = {
+            "best epoch": best["epoch"],
+            "dev": best["dev"],
+            "dev samples": len(prepared["dev"]),
+            "epochs": curve,
+        }
+        info |= {"padding": result["padding"], "labels": labels}
+        info["seconds of the last start"] = round(time.monotonic() - start, 1)
+        finish(out, info, metrics)
+        return metrics
 
 
 def _table(ids: Mapping[int, str] | None) -> dict[str, Any] | None:

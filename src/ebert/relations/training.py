@@ -11,7 +11,7 @@ import transformers
 from transformers import EvalPrediction, TrainingArguments
 
 from ebert.errors import EbertError
-from ebert.finetuning.trainer import LOG_STEPS, Keeper, Say, arguments, run
+from ebert.finetuning.trainer import Keeper, Say, arguments, run
 from ebert.relations.classifier import RelationClassifier
 from ebert.relations.inputs import Prepared, padding
 from ebert.relations.options import TrainingOptions
@@ -85,12 +85,10 @@ def _metrics(relations: int) -> Callable[[EvalPrediction], dict[str, float]]:
 
 def _arguments(options: TrainingOptions, folder: Path, *, steps: int, device: str | None) -> TrainingArguments:
     """Share the batch among the devices, and evaluate after every epoch."""
-    # So that every checkpoint has all losses before it, and every epoch its own.
-    log = math.gcd(options.checkpoint_steps, LOG_STEPS, steps)
 
     def make(batch: int) -> TrainingArguments:
         return arguments(
-            options, folder, batch=batch, steps=steps, evaluate=steps, log=log, device=device,
+            options, folder, batch=batch, steps=steps, evaluate=steps, device=device,
             per_device_eval_batch_size=batch, dataloader_pin_memory=device != "cpu" and torch.cuda.is_available(),
             ddp_find_unused_parameters=False,
         )  # fmt: skip

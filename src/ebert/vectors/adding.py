@@ -35,7 +35,8 @@ class Wanted:
     ) -> "Wanted":
         """Check the names of an entity."""
         title = titles.clean(title)
-        others = dict.fromkeys(alias for alias in map(titles.clean, aliases) if alias != title)
+        given = (aliases,) if isinstance(aliases, str) else aliases  # not the letters of it
+        others = dict.fromkeys(alias for alias in map(titles.clean, given) if alias != title)
         own = None if id is None else id.strip()
         for name in (title, *others, *([] if own is None else [own])):
             if not name or not titles.is_text(name):

@@ -57,6 +57,8 @@ def _replace(path: Path, surfaces: Iterable[Surface]) -> None:
         while batch := list(islice(given, PAGE)):
             catalogue.insert_surfaces(connection, batch, first)
             first += len(batch)
+        if not first:
+            raise EbertError("no surface of the new table has an entity that the store knows; is it for this store?")
         connection.commit()
         connection.execute("VACUUM")
     with path.open("rb") as file:

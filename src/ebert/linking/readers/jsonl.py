@@ -53,10 +53,12 @@ def read_zelda(given: Iterable[Row], reading: Reading) -> None:
     """Read ZELDA's layout: spans in `index`, titles in `wikipedia_titles`."""
     for number, (where, row) in enumerate(given):
         text = text_of(where, row, "text", reading)
-        spans, names = row.get("index", []), row.get("wikipedia_titles", [])
         try:
+            spans, names = row["index"], row["wikipedia_titles"]
             pairs = list(zip(spans, names, strict=True))
             labels = [Label(int(start), int(end), (name or "",)) for (start, end), name in pairs]
+        except KeyError as error:
+            raise problem(where, f"there is no {error}", reading.layout) from None
         except (TypeError, ValueError) as error:
             raise problem(where, f"'index' and 'wikipedia_titles' do not fit ({error})", reading.layout) from None
         name = row.get("id", number)

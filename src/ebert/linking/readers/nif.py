@@ -81,12 +81,17 @@ def _places(text: str, phrases: list[Properties], end: str | None) -> Sequence[i
     """
     if not phrases and end != str(len(text)) and end == str(len(java := _java_places(text)) - 1):
         return java
-    for phrase in phrases:
-        words = phrase.get("anchorOf", [None])[0]
-        if words is not None and text[slice(*_numbers(phrase))] != words:
-            # NIF counts characters, but programs in Java wrote some files, and count most emoji as two.
-            return _java_places(text)
-    return range(len(text) + 1)
+    # NIF counts characters, but programs in Java wrote some files, and count most emoji as two.
+    ways: tuple[Sequence[int], ...] = (range(len(text) + 1), _java_places(text))
+    return max(ways, key=lambda places: sum(_fits(text, phrase, places) for phrase in phrases))
+
+
+def _fits(text: str, phrase: Properties, places: Sequence[int]) -> bool:
+    """Tell whether the words of a phrase stand where it says, if the text is counted like this."""
+    (start, end), words = _numbers(phrase), phrase.get("anchorOf", [None])[0]
+    if words is None or not 0 <= start <= end < len(places):
+        return words is None
+    return text[places[start] : places[end]] == words
 
 
 def _numbers(phrase: Properties) -> tuple[int, int]:

@@ -1,0 +1,71 @@
+"""The words of a text as the mention table has them, wherever they stand.
+
+The table splits words as BERT does, for which an emoji or a trade mark sign is a letter like any other and a form feed
+is nothing. In tweets and in text out of PDF files names touch these all the time, so here they end a word, unless the
+table knows it with them (`C♯`, `A★Teens`).
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+
+from ebert.wikipedia.tokens import in_category, spans_of, words_of
+
+# What no name runs across: a line end, a page end, a semicolon, a bar; a full stop after a word too long for an
+# abbreviation.
+_BREAK = re.compile(r"[\n\r\t\f\v\x85;|]")
+_STOP = re.compile(r"\.\s")
+_ABBREVIATION = 4  # letters at most
+
+
+def places_of(text: str, known: Callable[[str], bool]) -> list[tuple[int, int]]:
+    """Give where words begin and end; `known` tells whether the table has one that has a sign in it."""
+    if not controls().search(text) and not signs().search(text):
+        return spans_of(text)
+    places = []
+    for word in spans_of(text):
+        for start, end in _split(text, *word, controls()):
+            whole = signs().search(text, start, end) is None or known(word_of(text, start, end))
+            places += [(start, end)] if whole else _split(text, start, end, signs())
+    return places
+
+
+def _split(text: str, start: int, end: int, at: re.Pattern[str]) -> list[tuple[int, int]]:
+    edges = [start, *(edge for mark in at.finditer(text, start, end) for edge in mark.span()), end]
+    pairs = zip(edges[::2], edges[1::2], strict=True)
+    return [(first, last) for first, last in pairs if words_of(text[first:last])]
+
+
+def word_of(text: str, start: int, end: int, *, lowercase: bool = False) -> str:
+    """Give the word at a place; its accents are part of their letters, as in the table."""
+    word = "".join(words_of(text[start:end], lowercase=lowercase))
+    return word if word.isascii() else unicodedata.normalize("NFC", word)
+
+
+def runs(text: str, places: list[tuple[int, int]]) -> list[int]:
+    """Give, for each word, the first word after it that a span beginning with it cannot reach."""
+    ends = [len(places)] * len(places)
+    for number in range(len(places) - 2, -1, -1):
+        start, end = places[number]
+        gap = text[end : places[number + 1][0]]
+        ends[number] = number + 1 if gap != " " and _broken(gap, end - start) else ends[number + 1]
+    return ends
+
+
+def _broken(gap: str, letters: int) -> bool:
+    if _BREAK.search(gap) or (letters > _ABBREVIATION and _STOP.match(gap)):
+        return True
+    return not gap.isascii() and signs().search(gap) is not None
+
+
+@cache
+def controls() -> re.Pattern[str]:
+    """Give what finds control characters but tabs and line ends, which are blanks."""
+    return re.compile(f"[{in_category('Cc')}]+")
+
+
+@cache
+def signs() -> re.Pattern[str]:
+    """Give what finds signs and pictures, which are part of no name as a rule."""
+    return re.compile(f"[{in_category('S')}\ufe00-\ufe0f]+")  # the last say how a sign before them is drawn

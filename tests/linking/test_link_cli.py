@@ -154,9 +154,12 @@ def model(tmp_path_factory):
 def test_train_evaluate_and_run(ebert, model, data, tmp_path, strategy):
     linker = tmp_path / "linker"
     done = ebert("link", "train", data, "--dev", data, "--model", model, "--strategy", strategy, "--epochs", 1,
-                 "--chunk", 64, "--out", linker, "--json")  # fmt: skip
+                 "--chunk", 64, "--warmup", 0.2, "--weight-decay", 0.05, "--checkpoint-steps", 7, "--out", linker,
+                 "--json")  # fmt: skip
     assert done.code == 0, done.err
     assert done.json["best epoch"] == 1
+    told = json.loads((linker / "run.json").read_text("utf-8"))["options"]
+    assert (told["warmup"], told["weight_decay"], told["checkpoint_steps"], told["precision"]) == (0.2, 0.05, 7, "fp32")
     assert "<svg" in (linker / "convergence.svg").read_text("utf-8")
     for more in ([], ["--given-mentions"], ["--prior-only"]):
         value = ebert("link", "evaluate", linker, data, "--json", *more).json

@@ -16,7 +16,6 @@ from safetensors.torch import load_file
 
 from ebert import EbertError, Linker
 from ebert.finetuning.search import expected_maximum
-from ebert.finetuning.trainer import last_checkpoint
 from ebert.linking.document import Document
 from ebert.linking.examples import GOLD, IGNORED, NOT_AMONG, OVER, TrainingSet, examples
 from ebert.linking.options import LinkerOptions, TrainingOptions
@@ -283,12 +282,6 @@ def test_so_does_a_killed_one(tmp_path):
 def last_complete(checkpoints):
     steps = [int(path.parent.name.split("-")[1]) for path in checkpoints.glob("checkpoint-*/trainer_state.json")]
     return max(steps, default=0)
-
-
-def test_a_half_written_checkpoint_is_removed(tmp_path):
-    (tmp_path / "checkpoint-5").mkdir()
-    assert last_checkpoint(tmp_path) is None
-    assert not (tmp_path / "checkpoint-5").exists()
 
 
 def test_a_search_keeps_the_best(tmp_path):

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from ebert import EBert, EbertError, Passage, RelationClassifier, Vectors
-from ebert.finetuning.trainer import last_checkpoint
 from ebert.relations.evaluating import evaluate
 from ebert.relations.inputs import Inputs
 from ebert.relations.options import TrainingOptions
@@ -133,18 +132,6 @@ def test_two_processes_share_the_batches(data, tiny_folder, tmp_path):
     assert [epoch["step"] for epoch in metrics["epochs"]] == [epoch["step"] for epoch in alone["epochs"]][:2]
     found = evaluate(RelationClassifier.from_pretrained(out), read(data / "dev.json"))
     assert found.as_json()["macro"] == pytest.approx(metrics["dev"])
-
-
-def test_half_a_checkpoint_is_not_gone_on_from(tmp_path):
-    assert last_checkpoint(tmp_path) is None
-    for step in (4, 12):
-        (tmp_path / f"checkpoint-{step}").mkdir()
-        (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text(json.dumps({"global_step": step}))
-    (tmp_path / "checkpoint-16").mkdir()  # killed before its state was written
-    (tmp_path / "checkpoint-20").mkdir()
-    (tmp_path / "checkpoint-20" / "trainer_state.json").write_text('{"global_st')
-    assert last_checkpoint(tmp_path) == str(tmp_path / "checkpoint-12")
-    assert not (tmp_path / "checkpoint-16").exists()
 
 
 def test_a_complete_run_is_left_alone_and_another_one_refused(data, tiny_folder, tmp_path):

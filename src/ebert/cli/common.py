@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
+
+from ebert.finetuning.options import Precision
 
 if TYPE_CHECKING:
     import torch
@@ -30,6 +32,25 @@ def device_options(command: Command) -> Command:
     """Add ``--device`` and ``--dtype``."""
     command = click.option("--dtype", type=click.Choice(DTYPES), help="What the encoder computes in.")(command)
     return click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")(command)
+
+
+def schedule_options(*, checkpoint_steps: int) -> Callable[[Command], Command]:
+    """Add what every fine-tuning can be told of its schedule, its checkpoints and its precision."""
+
+    def add(command: Command) -> Command:
+        for option in reversed((
+            click.option("--warmup", type=float, default=0.1, show_default=True,
+                         help="Share of the steps in which the learning rate rises."),
+            click.option("--weight-decay", type=float, default=0.01, show_default=True, help="AdamW's weight decay."),
+            click.option("--checkpoint-steps", type=int, default=checkpoint_steps, show_default=True,
+                         help="Steps between two states on disk, from which a killed run goes on."),
+            click.option("--precision", type=click.Choice(get_args(Precision)), default="fp32", show_default=True,
+                         help="The mixed ones are for GPUs."),
+        )):  # fmt: skip
+            command = option(command)
+        return command
+
+    return add
 
 
 def torch_dtype(name: str | None) -> "torch.dtype | None":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebert.cli import link_data
-from ebert.cli.common import json_option, model_folder, print_facts, print_json, print_search
+from ebert.cli.common import json_option, model_folder, print_facts, print_json, print_search, schedule_options
 from ebert.cli.link_data import LAYOUT_HELP, MASKS, VARIANTS, generator_of, read_documents, say
 from ebert.errors import EbertError
 
@@ -74,6 +74,7 @@ def _training_options(command: Any) -> Any:
                      help="How often in an epoch the dev set is linked."),
         click.option("--tune/--no-tune", default=True, show_default=True,
                      help="Choose on the dev set how ready it is to link. The paper does without."),
+        schedule_options(checkpoint_steps=50),
         click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ..."),
         json_option,
     )):  # fmt: skip
@@ -277,7 +278,9 @@ def _prepare(
 def _options(rest: dict[str, Any], **more: Any) -> Any:
     from ebert.linking.options import TrainingOptions
 
-    return TrainingOptions(**{name: rest[name] for name in ("epochs", "nulls", "seed", "evaluations", "tune")}, **more)
+    own = ("epochs", "nulls", "seed", "evaluations", "tune")
+    shared = ("warmup", "weight_decay", "checkpoint_steps", "precision")
+    return TrainingOptions(**{name: rest[name] for name in own + shared}, **more)
 
 
 def _show(result: dict[str, Any], as_json: bool) -> None:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebert.cli.common import Command, json_option, model_folder, overwrite_option, print_facts, print_json, print_search
+from ebert.cli.common import (
+    Command,
+    json_option,
+    model_folder,
+    overwrite_option,
+    print_facts,
+    print_json,
+    print_search,
+    schedule_options,
+)
 from ebert.cli.relation_texts import Given, as_value, show
 from ebert.errors import EbertError
 from ebert.finetuning.options import RATES
@@ -18,7 +27,6 @@ if TYPE_CHECKING:
     from ebert.relations import Sample
 
 MODES = ("bert", "concat", "replace", "wikipedia2vec-concat", "wikipedia2vec-replace")
-PRECISIONS = ("fp32", "bf16", "fp16")
 EPOCHS = (3, 4, 5, 6, 7, 8, 9, 10)  # of the paper's grid, which is that of ERNIE
 FILE = click.Path(path_type=Path)
 
@@ -37,17 +45,11 @@ def training_options(command: Command) -> Command:
             click.option("--mode", type=click.Choice(MODES), required=True, help="How entities are fed."),
             click.option("--out", required=True, type=FILE, help="The folder of the run; run again to go on."),
             click.option("--batch", type=int, default=32, show_default=True, help="Samples in a step."),
-            click.option("--warmup", type=float, default=0.1, show_default=True,
-                         help="Share of the steps in which the learning rate rises."),
-            click.option("--weight-decay", type=float, default=0.01, show_default=True, help="AdamW's weight decay."),
             click.option("--seed", type=int, default=0, show_default=True, help="Of the new layer, dropout and order."),
             click.option("--samples", type=int,
                          help="Training samples to use, evenly over the relations.  [default: all]"),
             click.option("--dev-samples", type=int, help="Dev samples to choose the best epoch by.  [default: all]"),
-            click.option("--checkpoint-steps", type=int, default=125, show_default=True,
-                         help="Steps between two states on disk, from which a killed run goes on."),
-            click.option("--precision", type=click.Choice(PRECISIONS), default="fp32", show_default=True,
-                         help="The mixed ones are for GPUs."),
+            schedule_options(checkpoint_steps=125),
             click.option("--ids", type=FILE, help="A table of Wikidata ids and titles, for stores that know no ids."),
             click.option("--ids-only", is_flag=True, help="Keep to the entities that the data names."),
             click.option("--threshold", type=float, default=0.5, show_default=True,

@@ -8,6 +8,7 @@ import shutil
 import signal
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import transformers
+from safetensors import SafetensorError, safe_open
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
@@ -126,7 +128,27 @@ def last_checkpoint(folder: Path) -> str | None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             complete.append((state.global_step, path))
-    return str(max(complete)[1]) if complete else None
+    if not complete:
+        return None
+    newest = max(complete)[1]
+    for file in newest.iterdir():
+        _see_whole(file)
+    return str(newest)
+
+
+def _see_whole(file: Path) -> None:
+    """See that a file of a checkpoint has not been cut, by a power failure or a full disk, say."""
+    try:
+        if file.suffix == ".safetensors":
+            with safe_open(file, framework="np"):
+                return
+        if file.suffix in (".pt", ".pth", ".bin") and not zipfile.is_zipfile(file):
+            raise OSError("its end is missing")
+    except (OSError, SafetensorError) as error:
+        raise EbertError(
+            f"{file} is damaged ({error}), and the training cannot go on from there; remove {file.parent} to go on "
+            "from an earlier checkpoint if there is one, or else to begin again"
+        ) from None
 
 
 @dataclass

@@ -178,6 +178,22 @@ def test_train_evaluate_and_run(ebert, model, data, tmp_path, strategy):
             assert {"entity", "probability", "candidates"} <= set(mention)
 
 
+def test_train_reads_titles_of_ids_from_a_list(ebert, model, tmp_path):
+    data, ids = tmp_path / "data.jsonl", tmp_path / "ids.tsv"
+    mentions = [{"start": 0, "end": 5, "entity": "Q379999"}, {"start": 47, "end": 54, "entity": "Q21"}]
+    data.write_text(lines({"id": "1", "text": link_world.TEXT, "mentions": mentions}), "utf-8")
+    ids.write_text("Tony Adams (footballer)\tQ379999\n", "utf-8")
+    command = ["link", "train", data, "--dev", data, "--model", model, "--epochs", 1, "--chunk", 64]
+    for out, more, missing in (("without", [], 1), ("with", ["--ids", ids], 0)):  # the store knows Q21 only
+        done = ebert(*command, "--out", tmp_path / out, *more)
+        assert done.code == 0, done.err
+        assert f"2 gold mentions, {missing} of entities that the store does not have" in done.err
+    told = json.loads((tmp_path / "with" / "run.json").read_text("utf-8"))
+    assert told["data"]["ids"] == {"file": ids.name, "sha256": sha256(ids)}
+    done = ebert(*command, "--out", tmp_path / "with")
+    assert (done.code, "a run with other data" in done.err) == (2, True)
+
+
 def test_a_run_is_gone_on_with_on_the_same_things_only(ebert, model, data, tmp_path):
     """Other training data of the same name as the dev data, other candidates, another mention table."""
     folder = tmp_path / "dev"

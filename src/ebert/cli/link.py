@@ -9,7 +9,7 @@ import click
 
 from ebert.cli import link_data
 from ebert.cli.common import json_option, model_folder, print_facts, print_json, print_search, schedule_options
-from ebert.cli.link_data import LAYOUT_HELP, MASKS, VARIANTS, generator_of, read_documents, say
+from ebert.cli.link_data import IDS_HELP, LAYOUT_HELP, MASKS, VARIANTS, generator_of, read_documents, say
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def _training_options(command: Any) -> Any:
         click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder of the linker."),
         click.option("--dev", help="Data to choose the best epoch on.  [default: a tenth of DATA]"),
         click.option("--layout", help=LAYOUT_HELP),
+        click.option("--ids", type=click.Path(path_type=Path), help=IDS_HELP),
         click.option("--given", help="A file of candidates of your own, instead of the store's mention table."),
         click.option("--candidates", type=click.IntRange(1), default=30, show_default=True,
                      help="Entities that a span may mean, at most."),
@@ -237,15 +238,17 @@ def _load(model: str, vectors: str | None, device: str | None) -> "EBert":
 
 
 def _prepare(
-    loaded: "EBert", *, data: str, dev: str | None, layout: str | None, given: str | None, strategy: str, variant: str,
-    mask: str | None, chunk: int, block: str, link_prior: bool, candidates: int, min_link_probability: float,
-    ignore_case: bool, **_: Any,
+    loaded: "EBert", *, data: str, dev: str | None, layout: str | None, ids: Path | None, given: str | None,
+    strategy: str, variant: str, mask: str | None, chunk: int, block: str, link_prior: bool, candidates: int,
+    min_link_probability: float, ignore_case: bool, **_: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Read what to train on: the documents, the dev documents, how to find spans and how to read."""
     from ebert import files
     from ebert.linking.generator import GeneratorOptions
     from ebert.linking.options import LinkerOptions
     from ebert.linking.preparing import HELD_OUT, TRAIN
+    from ebert.linking.resolve import Resolver
+    from ebert.vectors.ids import read_ids
 
     if loaded.vectors is None:
         raise EbertError("a linker needs entity vectors: give a model made by 'ebert align' instead of an encoder")
@@ -254,15 +257,16 @@ def _prepare(
         if dev is None and (path / HELD_OUT).is_file() and (path / HELD_OUT).stat().st_size:
             dev = str(path / HELD_OUT)
         path = path / TRAIN
-    documents = read_documents(str(path), layout, loaded.vectors, told=True)
+    resolver = Resolver(loaded.vectors, read_ids(ids) if ids else None)
+    documents = read_documents(str(path), layout, resolver, told=True)
     if dev:
-        held = read_documents(dev, layout if not Path(data).is_dir() else None, loaded.vectors, told=True)
+        held = read_documents(dev, layout if not Path(data).is_dir() else None, resolver, told=True)
     else:
         if len(documents) < 2:
             raise EbertError(f"{path} has one document, and one must be held out to choose by; give others with --dev")
         held, documents = documents[::TENTH], [d for n, d in enumerate(documents) if n % TENTH]
         say(f"{len(held):,} of the documents are held out to choose the best epoch on (--dev gives others)")
-    parts = {"train": path, "dev": Path(dev) if dev else None}
+    parts = {"train": path, "dev": Path(dev) if dev else None, **({"ids": ids} if ids else {})}
     sources = {name: {"file": one.name, "sha256": files.sha256(one)} if one else None for name, one in parts.items()}
     spans = GeneratorOptions(candidates, min_link_probability, ignore_case=ignore_case)
     options: dict[str, Any] = {

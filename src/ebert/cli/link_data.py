@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from ebert.linking.document import Document, Generator
     from ebert.linking.judging import Links
     from ebert.linking.options import Mask, Variant
+    from ebert.linking.resolve import Resolver
     from ebert.vectors import Vectors
 
 LAYOUT_HELP = "The layout of the data: jsonl, zelda, kilt, elevant, aida, knowbert or nif; recognised if not given."
+IDS_HELP = "Titles of Wikidata ids, for gold that has ids: JSON {'Q42': 'Title'}, or 'Title TAB Q42'."
 VARIANTS = ("e-bert-mlm", "wikipedia2vec-bert-mlm", "wikipedia2vec-bert-random")
 MASKS = ("candidates", "standard")
 
@@ -138,7 +140,7 @@ def wikipedia(
 @click.option("--threshold", type=click.FloatRange(0, 1),
               help="Leave out less probable mentions; with --prior-only, of smaller link probability.")  # fmt: skip
 @click.option("--layout", help=LAYOUT_HELP)
-@click.option("--ids", help="Titles of Wikidata ids, for gold that has ids: JSON {'Q42': 'Title'}, or 'Title TAB Q42'.")
+@click.option("--ids", help=IDS_HELP)
 @click.option("--given", help="A file of candidates of your own, instead of the store's mention table.")
 @click.option("--vectors", help="Where the linker's store is now, if not where it was.")
 @click.option("--rounds", type=click.IntRange(1), help="Iterations of refinement; 1 is none.")
@@ -211,13 +213,12 @@ def say(line: str) -> None:
     click.echo(line, err=True)
 
 
-def read_documents(path: str, layout: str | None, vectors: "Vectors", *, told: bool = False) -> "list[Document]":
+def read_documents(path: str, layout: str | None, resolver: "Resolver", *, told: bool = False) -> "list[Document]":
     """Read labelled data and find the titles of its gold in a store."""
     from ebert.linking.readers import read
-    from ebert.linking.resolve import Resolver
 
     reading = read(path, layout)
-    resolved = Resolver(vectors).documents(reading.documents)
+    resolved = resolver.documents(reading.documents)
     if told:
         line = f"{path}: {len(resolved.documents):,} documents, {resolved.gold:,} gold mentions"
         say(f"{line}, {resolved.missing:,} of entities that the store does not have")
@@ -266,7 +267,8 @@ def _tool(
             generator = generator_of(given, store)
         options = PriorOptions() if threshold is None else PriorOptions(threshold)
         if tune:
-            best = tuned(generator, read_documents(tune, None, store), same=Resolver(store).same)
+            resolver = Resolver(store)
+            best = tuned(generator, read_documents(tune, None, resolver), same=resolver.same)
             options = best.options if threshold is None else PriorOptions(threshold, best.options.rule)
         return PriorLinker(generator, options), store, {"threshold": options.threshold, "rule": options.rule}
     from ebert.linking.linker import Linker

@@ -11,7 +11,7 @@ on two cores; run it again to go on. Runs stand in FOLDER (default EBERT_HOME/ex
 
 --words tells how often the words of a mention alone lead to its entity, where the table of --ids knows that.
 
---search shows `ebert relations search` on a small part: 800 training and 400 dev samples.
+--search shows `ebert relations search` on a small part: 400 training and 240 dev samples.
 
 --publish trains nothing: it copies what is complete, answers without FewRel's text and commands without this machine's
 folders, and writes a report beside it. `ebert relations report` reads the copies like any other run.
@@ -41,7 +41,7 @@ RUNS = {mode: (mode, 3) for mode in MODES} | {"bert-10": ("bert", 10)}
 DIMENSION = 768  # of BERT
 RATE, SEED, DEV = "5e-5", 0, 2000
 KEPT, SEARCH = "evaluations", "search"
-SMALL = ("--samples", 800, "--dev-samples", 400, "--epochs", 3, "--epochs", 6, "--epochs", 10)
+SMALL = ("--samples", 400, "--dev-samples", 240, "--epochs", 3, "--epochs", 6, "--epochs", 10)
 
 
 def ebert(*arguments: object) -> None:

@@ -38,7 +38,7 @@ def alone(out: Path) -> Iterator[None]:
         with alone_in(out, marker=RUN):
             yield
     except BaseException:
-        if new and [file.name for file in out.iterdir()] == [LOCK]:
+        if new and out.is_dir() and [file.name for file in out.iterdir()] == [LOCK]:
             shutil.rmtree(out, ignore_errors=True)
         raise
 

@@ -1,6 +1,7 @@
 """Documents as the encoder takes them: cut into wordpieces once, split into chunks, spans as runs of wordpieces."""
 
 import copy
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from ebert.linking.words import controls, signs
 from ebert.model.sequence import trim
 
 MARKS = "a / b * c"  # the paper's two marks, cut as in a text
+_WORD = re.compile(r"\S+")
 
 BETWEEN = "spans that a split cuts or that are longer than a chunk"
 EMPTY = "spans that have no wordpieces"
@@ -111,7 +113,12 @@ class Cutter:
     def _readable(self, text: str) -> str:
         """Put blanks for signs that would make the whole word unknown that they touch, and for controls."""
         text = controls().sub(lambda found: " " * len(found[0]), text)
-        return signs().sub(lambda found: "".join(map(self._sign, found[0])), text)
+        return text if signs().search(text) is None else _WORD.sub(self._readable_word, text)
+
+    def _readable_word(self, found: re.Match[str]) -> str:
+        if not any(map(str.isalnum, found[0])):
+            return found[0]  # signs by themselves are as good a word as any
+        return signs().sub(lambda run: "".join(map(self._sign, run[0])), found[0])
 
     def _sign(self, sign: str) -> str:
         if sign not in self._signs:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ebert.cli.relations import MODES
 from ebert.relations.scores import confusion, scores
 from ebert.report.classified import is_fewrel, read_runs
 
@@ -26,13 +27,20 @@ def test_scores_follow_from_the_answers(runs):
 
 
 def test_the_variants_differ_in_their_mode_only(runs):
-    alike = [
-        {key: run.info[key] for key in ("options", "resolving", "model", "data", "coverage")}
+    alike = {
+        run.mode: {key: run.info[key] for key in ("options", "resolving", "model", "data", "coverage")}
         for run in runs
         if run.name == run.mode
-    ]
-    assert len(alike) >= 2
-    assert all(one == alike[0] for one in alike)
+    }
+    assert set(alike) == set(MODES)
+    assert all(one == alike["bert"] for one in alike.values())
+
+
+def test_plain_bert_is_that_of_the_paper(runs):
+    (run,) = (run for run in runs if run.name == "bert-10")
+    assert (run.mode, run.info["options"]["epochs"], run.info["options"]["learning_rate"]) == ("bert", 10, 5e-5)
+    said = json.loads((run.folder / "evaluations" / "test.json").read_text(encoding="utf-8"))
+    assert said["macro"]["f1"] == pytest.approx(85.45, abs=1.5)
 
 
 def test_no_text_of_fewrel_and_no_folder_of_a_machine_is_shipped(runs):

@@ -31,6 +31,7 @@ def test_every_command_has_help_with_an_example_and_json(ebert, path, command):
     assert "Example:" in done.out
     assert f"ebert {' '.join(path)}" in done.out
     assert any("--json" in option.opts for option in command.params)
+    assert "*" not in done.out  # which the documentation site would take for emphasis
 
 
 def test_the_commands_of_the_specification_are_there():

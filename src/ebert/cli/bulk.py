@@ -68,7 +68,7 @@ def link(
     \b
     Example:
       ebert link corpus news/ --linker enwiki-linker --out linked
-      ebert link corpus news/*.parquet --text-column body --linker enwiki-linker --engine ray --out linked
+      ebert link corpus news.parquet --text-column body --linker enwiki-linker --engine ray --out linked
     """
     from ebert.bulk.link import LinkJob
 

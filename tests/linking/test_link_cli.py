@@ -220,6 +220,10 @@ def test_a_run_is_gone_on_with_on_the_same_things_only(ebert, model, data, tmp_p
     info = json.loads((tmp_path / "a" / "run.json").read_text("utf-8"))
     assert info["data"]["train"] == info["data"]["dev"] == {"file": data.name, "sha256": sha256(data)}
     assert info["generator"] == {"file": given.name, "sha256": sha256(given), "candidates": 30}
+    linked = ebert("link", "run", tmp_path / "a", "--text", "Adams")
+    assert "trained with candidates of given.jsonl; it now takes those of the mention table" in linked.err
+    assert "trained with" not in ebert("link", "run", tmp_path / "a", "--text", "Adams", "--given", given).err
+    assert "trained with" not in ebert("link", "run", tmp_path / "b", "--text", "Adams").err
     done = train("b", "--vectors", other / "two" / "store")
     assert (done.code, "a run with other mentions" in done.err) == (2, True)
     given.write_text(lines(*rows[:1]), "utf-8")
@@ -259,10 +263,11 @@ def test_run_reads_files_folders_lines_and_standard_input(ebert, model, tmp_path
         assert done.code == 0, done.err
         return [json.loads(line)["id"] for line in done.out.splitlines()]
 
-    for hidden in (".DS_Store", ".git/index"):
-        (folder / hidden).parent.mkdir(exist_ok=True)
-        (folder / hidden).write_bytes(b"\xff\x00")
-    assert ids(folder) == ["a.txt", "x"]
+    (folder / "c").write_text("Adams", "utf-8")
+    for passed_over in (".DS_Store", ".git/index", "program"):
+        (folder / passed_over).parent.mkdir(exist_ok=True)
+        (folder / passed_over).write_bytes(b"\xff\x00")
+    assert ids(folder) == ["a.txt", "x", "c"]
     assert ids(folder / "a.txt", "--lines") == ["a.txt:1", "a.txt:2"]
     assert ids(stdin="Adams and Platt") == ["stdin"]
     assert ids(stdin='\ufeff{"id": "y", "text": "Adams"}\n') == ["y"]
@@ -348,6 +353,29 @@ def test_given_candidates(ebert, model, data, tmp_path):
     given.write_text('{"surface": "injured", "candidates": ["Injury"]}\n', "utf-8")
     value = ebert("link", "evaluate", model, data, "--given", given, "--json").json
     assert (value["spans"], value["candidate_recall"]) == (1, 0)
+
+
+def test_given_candidates_of_documents_without_an_id(ebert, model, tmp_path):
+    """They are numbered from 1, by whatever command."""
+    given, path = tmp_path / "given.jsonl", tmp_path / "texts.jsonl"
+    given.write_text(lines({"id": "2", "surface": "Platt", "candidates": ["Platt (Florida)"]}), "utf-8")
+    row = {"text": "Platt", "mentions": [{"start": 0, "end": 5, "entity": "Platt (Florida)"}]}
+    path.write_text(lines(row, row), "utf-8")
+    run = ebert("link", "evaluate", model, path, "--given", given, "--out", tmp_path / "out.json")
+    assert run.code == 0, run.err
+    found = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    assert (found["spans"], [one["id"] for one in found["per_document"]]) == (1, ["1", "2"])
+
+
+def test_a_tuning_set_knows_the_ids_too(ebert, store, tmp_path):
+    label = {"span": [0, 5], "entity_id": "Q1", "name": "Nobody at all"}
+    row = {"id": 1, "title": "", "text": "Adams", "labels": [label], "evaluation_span": [0, 5]}
+    path, ids = tmp_path / "elevant.jsonl", tmp_path / "ids.json"
+    path.write_text(lines(row), "utf-8")
+    ids.write_text(json.dumps({"Q1": "Tony Adams (footballer)"}), "utf-8")
+    done = ebert("link", "evaluate", store, path, "--prior-only", "--tune", path, "--ids", ids, "--json")
+    assert "1 gold mentions, 0 of entities that the store does not have" in done.err
+    assert done.json["micro"]["f1"] == 100
 
 
 @pytest.mark.parametrize(

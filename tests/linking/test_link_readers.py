@@ -12,11 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebert.errors import EbertError
+from ebert.linking.document import Document
+from ebert.linking.evaluating import score
 from ebert.linking.readers import Reading, read, recognise
 from ebert.linking.readers.aida import read_knowbert, read_yago
 from ebert.linking.readers.kilt import read_kilt
 from ebert.linking.readers.labelled import Label
 from ebert.linking.readers.turtle import triples
+from ebert.text import Mention
 
 YAGO = """-DOCSTART- (1 Zoo)
 Adams\tB\tAdams\tTony_Adams\thttp://en.wikipedia.org/wiki/Tony_Adams\t123\t/m/1
@@ -256,7 +259,7 @@ def test_own(tmp_path):
     assert reading.layout == "jsonl"
     assert found(reading) == [[("Adams", "T")], []]
     assert reading.documents[0].ignore == ((0, 1),)
-    assert reading.documents[1].id == "1"  # by number, where none is given
+    assert reading.documents[1].id == "2"  # by number, where none is given
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
@@ -301,6 +304,20 @@ def test_labels_that_nobody_could_find_are_counted(tmp_path):
     assert dict(reading.dropped) == {
         "label that overlaps another": 1, "label outside the text or without words": 2,
     }  # fmt: skip
+    assert reading.documents[0].ignore == ((2, 9),)  # a name, though not one that is asked for
+
+
+def test_a_name_in_a_name_is_neither_right_nor_wrong(tmp_path):
+    row = {"text": "University of London", "index": [[0, 20], [14, 20]], "wikipedia_titles": ["A", "London"]}
+    (labelled,) = read(write(tmp_path, lines(row))).documents
+    document = Document("1", labelled.text, (Mention(0, 20, "A"),), labelled.ignore)
+    counts = score(document, [Mention(14, 20, "London")]).counts
+    assert (counts.gold, counts.predicted, counts.correct) == (1, 0, 0)
+
+
+def test_a_phrase_of_no_text(tmp_path):
+    with pytest.raises(EbertError, match="has no nif:referenceContext"):
+        read(write(tmp_path, NIF.replace("nif:referenceContext <http://x.org/1#char=0,24> ; itsrdf", "itsrdf")))
 
 
 def test_nif(tmp_path):

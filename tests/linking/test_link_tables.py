@@ -155,6 +155,17 @@ def test_counts_that_are_whole_stay_what_they_are(store, tmp_path):
     assert counts(made, "ADAMS") == {"NATO": 10}
 
 
+@pytest.mark.parametrize("surface", ["Zürich", "Zu\u0308rich"])
+def test_accents_are_part_of_their_letters_in_other_tables(store, tmp_path, surface):
+    """However they are written there: an accent of its own would never be found."""
+    path = tmp_path / "table.txt"
+    path.write_text(f"{surface}\t10\t1,1.0,NATO\n", "utf-8")
+    made = retable(store, tmp_path / "new", knowbert.surfaces(path, store, knowbert.TableReport()), made={})
+    assert counts(made, "Zürich") == {"NATO": 10}
+    generator = given(tmp_path, store, {"surface": surface, "candidates": ["NATO"]})
+    assert [(span.start, span.end) for span in generator(Document("1", "in Zürich"))] == [(3, 9)]
+
+
 @pytest.mark.parametrize("share", ["inf", "nan", "-0.5", "1e999"])
 def test_a_share_that_is_none_is_named(store, tmp_path, share):
     path = tmp_path / "table.txt"

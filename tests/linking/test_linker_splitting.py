@@ -62,13 +62,22 @@ def test_spans_of_chunks_and_those_that_a_split_cuts():
 
 
 def test_no_split_inside_a_span():
-    text = "will miss and will miss both St. Adams are both injured and will miss"
-    spans = [Span(29, 38, (Choice("England", 1.0),))]
-    assert text[29:38] == "St. Adams"
+    """The end of "St." is nearer to the middle, but is in a name."""
+    text = "and will miss both\nwill miss both St. Adams are both injured and will miss both"
+    spans = [Span(34, 43, (Choice("England", 1.0),))]
+    assert text[34:43] == "St. Adams"
     linker = tiny.linker(generator=lambda document: spans, chunk=21)
-    (chunk,) = linker.chunks([Document("1", text)])
+    (chunk,) = linker.chunks([Document("1", text)])  # the second half: there is nothing to ask about the first
     assert not linker.dropped
-    assert len(chunk.spans) == 1
+    assert (len(chunk), len(chunk.spans)) == (14, 1)
+
+
+def test_no_split_inside_a_span_between_words():
+    """There is no sentence to split at, and the middle is in a name."""
+    text = "and will miss both will miss both St. Adams are both injured and will miss both"
+    linker = tiny.linker(generator=lambda document: [Span(34, 43, (Choice("England", 1.0),))], chunk=21)
+    assert len(linker.chunks([Document("1", text, sentences=(0,))])) == 1
+    assert not linker.dropped
 
 
 def test_given_sentences_go_before_the_rule():

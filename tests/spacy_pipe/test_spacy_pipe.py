@@ -27,7 +27,7 @@ TEXTS = [
     "\n\n",
     "No name here.",
     "Cairo and London.",
-    "😀 NATO met in London\u200b\n\nAdams agreed ; שלום",
+    "😀 NATO met in London \u200b\n\nAdams agreed ; שלום",
     "University of London physics" * 3,
     "London " * 200,
     *(f"Adams met Platt {number} times in Cairo." for number in range(20)),
@@ -136,6 +136,14 @@ def test_the_same_links_as_the_linker(pipeline, folder, batch):
     assert sum(len(doc.ents) for doc in docs) > 60
     assert plain(nlp(TEXT)) == expected(nlp.get_pipe("ebert_linker").linker(TEXT))
     assert nlp.get_pipe("ebert_linker").dropped == {}
+
+
+def test_a_mark_that_cannot_be_seen_stays_in_its_token(pipeline):
+    """It is no part of the linker's mention, but entities of spaCy are whole tokens."""
+    text = "😀 NATO met in London\u200b\n\nAdams agreed"
+    nlp = pipeline()
+    assert "London" in [mention.text for mention in nlp.get_pipe("ebert_linker").linker(text)]
+    assert ("London\u200b", "London") in [(entity.text, entity.kb_id_) for entity in nlp(text).ents]
 
 
 def test_a_batch_is_one_call_of_the_linker(pipeline, monkeypatch):

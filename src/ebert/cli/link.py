@@ -9,7 +9,16 @@ import click
 
 from ebert.cli import link_data
 from ebert.cli.common import json_option, model_folder, print_facts, print_json, print_search, schedule_options
-from ebert.cli.link_data import IDS_HELP, LAYOUT_HELP, MASKS, VARIANTS, generator_of, read_documents, say
+from ebert.cli.link_data import (
+    IDS_HELP,
+    LAYOUT_HELP,
+    MASKS,
+    VARIANTS,
+    generator_of,
+    read_documents,
+    say,
+    use_candidates,
+)
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
@@ -196,8 +205,7 @@ def run(
     if out is not None:
         files.refuse_unwritable(out)
     loaded = Linker.from_pretrained(model_folder(linker), vectors=vectors, rounds=rounds, device=device)
-    if given:
-        loaded.generator = generator_of(given, loaded.vectors)
+    use_candidates(loaded, given)
     linked = loaded.link(_documents(file, text, lines, layout), threshold=threshold)
     parts = output(linked, "jsonl" if as_json else form)
     if out is None:
@@ -275,7 +283,7 @@ def _prepare(
     }  # fmt: skip
     return {
         "documents": documents, "dev": held, "data": sources, "linker_options": LinkerOptions(**options),
-        "generator": generator_of(given, loaded.vectors) if given else spans,
+        "generator": generator_of(given, loaded.vectors, candidates) if given else spans,
     }  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The commands of ``ebert link`` about data: candidates, training documents from Wikipedia, evaluation."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from ebert.errors import EbertError
 if TYPE_CHECKING:
     from ebert.linking.document import Document, Generator
     from ebert.linking.judging import Links
+    from ebert.linking.linker import Linker
     from ebert.linking.options import Mask, Variant
     from ebert.linking.resolve import Resolver
     from ebert.vectors import Vectors
@@ -183,8 +185,11 @@ def evaluate(
         files.refuse_unwritable(out)
     other = load_scores(against) if against else None
     reading = read(data, layout)
-    tool, store, options = _tool(linker, prior_only, tune, threshold, given, vectors, rounds, variant, mask, device)
-    resolver = Resolver(store, read_ids(ids) if ids else None)
+    known = read_ids(ids) if ids else None
+    tool, store, options = _tool(
+        linker, prior_only, tune, known, threshold, given, vectors, rounds, variant, mask, device
+    )
+    resolver = Resolver(store, known)
     resolved = resolver.documents(reading.documents)
     link = None
     if threshold is not None and not prior_only:
@@ -227,11 +232,11 @@ def read_documents(path: str, layout: str | None, resolver: "Resolver", *, told:
     return resolved.documents
 
 
-def generator_of(path: str, vectors: "Vectors") -> "Generator":
-    """Read candidates from a file; say how many of them cannot be used."""
+def generator_of(path: str, vectors: "Vectors", candidates: int = 30) -> "Generator":
+    """Read candidates from a file, at most so many of a span; say how many of them cannot be used."""
     from ebert.linking.given import GivenGenerator
 
-    generator = GivenGenerator.read(path, vectors)
+    generator = GivenGenerator.read(path, vectors, candidates=candidates)
     if not generator:
         raise EbertError(f"{path} has no candidates that the store has; is it for this store?")
     for what, count in generator.dropped.items():
@@ -239,9 +244,19 @@ def generator_of(path: str, vectors: "Vectors") -> "Generator":
     return generator
 
 
+def use_candidates(linker: "Linker", given: str | None) -> None:
+    """Let a linker take the candidates of a file, or say that it was trained with others than it now takes."""
+    if given:
+        linker.generator = generator_of(given, linker.vectors)
+    elif linker.trained_with:
+        name = linker.trained_with.get("file", "somebody")
+        say(f"the linker was trained with candidates of {name}; it now takes those of the mention table (or --given)")
+
+
 def _tool(
-    linker: str, prior_only: bool, tune: str | None, threshold: float | None, given: str | None, vectors: str | None,
-    rounds: int | None, variant: "Variant | None", mask: "Mask | None", device: str | None,
+    linker: str, prior_only: bool, tune: str | None, ids: Mapping[int, str] | None, threshold: float | None,
+    given: str | None, vectors: str | None, rounds: int | None, variant: "Variant | None", mask: "Mask | None",
+    device: str | None,
 ) -> "tuple[Links, Vectors, dict[str, Any]]":  # fmt: skip
     """Open what is to be judged, its store, and what is said of it."""
     from ebert.vectors import Vectors, layout
@@ -267,8 +282,8 @@ def _tool(
             generator = generator_of(given, store)
         options = PriorOptions() if threshold is None else PriorOptions(threshold)
         if tune:
-            resolver = Resolver(store)
-            best = tuned(generator, read_documents(tune, None, resolver), same=resolver.same)
+            resolver = Resolver(store, ids)
+            best = tuned(generator, read_documents(tune, None, resolver, told=True), same=resolver.same)
             options = best.options if threshold is None else PriorOptions(threshold, best.options.rule)
         return PriorLinker(generator, options), store, {"threshold": options.threshold, "rule": options.rule}
     from ebert.linking.linker import Linker
@@ -276,8 +291,7 @@ def _tool(
     loaded = Linker.from_pretrained(
         model_folder(linker), vectors=vectors, rounds=rounds, variant=variant, mask=mask, device=device
     )
-    if given:
-        loaded.generator = generator_of(given, loaded.vectors)
+    use_candidates(loaded, given)
     return loaded, loaded.vectors, {"threshold": loaded.threshold if threshold is None else threshold}
 
 

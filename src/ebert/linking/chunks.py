@@ -88,9 +88,11 @@ class Cutter:
             ids, offsets = self._cut(document.text)
             known = [kept for span in spans if (kept := _known(span, has_vector, dropped)) is not None]
             placed = sorted(_place(known, offsets, dropped), key=lambda p: p.first)
-            starts = document.sentences or _outside(sentence_starts(document.text), placed, self.most // 4)
+            short = [p for p in placed if p.stop - p.first <= self.most // 4]
+            starts = document.sentences or _outside(sentence_starts(document.text), short)
+            inside_names = {number for p in short for number in range(p.first + 1, p.stop)}
             left = 0
-            for first, stop in split(offsets, starts, self.most):
+            for first, stop in split(offsets, starts, self.most, inside=inside_names):
                 begin, end = (bisect_left(placed, place, key=lambda p: p.first) for place in (first, stop))
                 inside = [p for p in placed[begin:end] if p.stop <= stop]
                 left += len(inside)
@@ -127,13 +129,10 @@ class Cutter:
         return self._signs[sign]
 
 
-def _outside(starts: Sequence[int], placed: Sequence[Placed], short: int) -> list[int]:
+def _outside(starts: Sequence[int], short: Sequence[Placed]) -> list[int]:
     """Leave out what a rule takes for the begin of a sentence in the middle of a short span (``St. Louis``)."""
     inside = {
-        start
-        for p in placed
-        if p.stop - p.first <= short
-        for start in starts[bisect_right(starts, p.span.start) : bisect_left(starts, p.span.end)]
+        start for p in short for start in starts[bisect_right(starts, p.span.start) : bisect_left(starts, p.span.end)]
     }
     return [start for start in starts if start not in inside]
 

@@ -33,7 +33,12 @@ def save(linker: Linker, folder: Path) -> None:
     module, store = linker.module, linker.vectors
     if store.temporary:
         raise EbertError("the linker's store lives in memory only; save it first (Vectors.save) and open it from there")
-    table = linker.generator if isinstance(linker.generator, TableGenerator) else None
+    generator = linker.generator
+    if isinstance(generator, TableGenerator):
+        spans: dict[str, Any] = {"generator": asdict(generator.options)}
+    else:
+        describe = getattr(generator, "describe", dict)
+        spans = {"generator": None, "trained_with": describe() or {"generator": type(generator).__name__}}
     with files.replacing_folder(folder, overwrite=True, marker=INFO) as new, quiet():
         module.encoder.config.save_pretrained(new)
         linker.tokenizer.save_pretrained(new)
@@ -48,7 +53,7 @@ def save(linker: Linker, folder: Path) -> None:
                 "encoder": linker.name,
                 "vectors": {"name": str(store.path), "fingerprint": store.fingerprint},
                 "options": asdict(linker.options),
-                "generator": None if table is None else asdict(table.options),
+                **spans,
                 "threshold": linker.threshold,
                 "null_shift": linker.null_shift,
             },
@@ -104,6 +109,7 @@ def load(
     alignment = Alignment.load(folder / ALIGNMENT)
     linker = Linker(module, encoder, store, alignment, options=options, generator=generator)
     linker.threshold, linker.null_shift = threshold, shift
+    linker.trained_with = info.get("trained_with")
     return linker
 
 

@@ -34,7 +34,7 @@ class GeneratorOptions:
     min_prior: float = 0.0  # of a candidate, before it is renormalised
     longest: int = 10  # words of a span
     ignore_case: bool = False  # look lower-cased words up as if they were capitalised, for text without capitals
-    dates: bool = False  # whether numbers, years and dates can be spans; early Wikipedia linked them all
+    dates: bool = False  # whether numbers, months and dates can be spans; early Wikipedia linked them all
 
     def __post_init__(self) -> None:
         if self.candidates < 1 or self.longest < 1:
@@ -66,7 +66,7 @@ class TableGenerator:
     >>> generator(Document("1", "Adams and Platt are both injured."))         # doctest: +SKIP
 
     Entities that were added to the store are found at once, by whatever they were said to be called, however ordinary a
-    word it is: what is remembered is forgotten after every addition.
+    word or number it is: what is remembered is forgotten after every addition.
     """
 
     def __init__(self, vectors: Vectors, options: GeneratorOptions | None = None) -> None:
@@ -121,7 +121,7 @@ class TableGenerator:
                 end = places[last][1]
                 date = date and is_date([word])
                 chosen = self._choose(tuple(alive)) or self._final(alive, last == first, lowercase)
-                if chosen and (self.options.dates or not date):
+                if chosen and (self.options.dates or not date or chosen[1] is None):
                     yield Span(start, end, *chosen)
                 alive = [spelling for spelling in alive if self._continues(spelling.text)]
                 if not alive:

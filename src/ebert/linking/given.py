@@ -17,9 +17,8 @@ from ebert.linking.document import Choice, Document, Span
 from ebert.linking.readers import jsonl
 from ebert.linking.readers.reading import contents
 from ebert.linking.resolve import Resolver
-from ebert.linking.words import places_of, word_of
+from ebert.linking.words import known_words, places_of, word_of
 from ebert.vectors import Vectors
-from ebert.wikipedia.tokens import words_of
 
 LAYOUT = "candidates"
 
@@ -41,6 +40,9 @@ class GivenGenerator:
                 self._add(row)
             except (KeyError, TypeError, ValueError) as error:
                 raise EbertError(f"{where}: no spans or surface with candidates ({error!r})") from None
+        self._words = {
+            name: frozenset(word for words in group for word in words) for name, group in self._surfaces.items()
+        }
         self._longest = max((len(words) for group in self._surfaces.values() for words in group), default=0)
 
     @classmethod
@@ -76,11 +78,11 @@ class GivenGenerator:
         return {**self._source, "candidates": self._most}
 
     def _by_surface(self, document: Document) -> Iterable[tuple[int, int, tuple[Choice, ...]]]:
-        groups = [self._surfaces[name] for name in (document.id, None) if name in self._surfaces]
-        if not groups:
+        names = [name for name in (document.id, None) if name in self._surfaces]
+        if not names:
             return
-        known = {word for group in groups for surface in group for word in surface}
-        places = places_of(document.text, known.__contains__)
+        groups = [self._surfaces[name] for name in names]
+        places = places_of(document.text, lambda word: any(word in self._words[name] for name in names))
         words = [word_of(document.text, *place) for place in places]
         for first in range(len(words)):
             for last in range(first, min(first + self._longest, len(words))):
@@ -93,7 +95,7 @@ class GivenGenerator:
         name = str(row["id"]) if "id" in row else None
         if "surface" in row:
             group = self._surfaces.setdefault(name, {})
-            group[tuple(words_of(str(row["surface"])))] = self._choices(row["candidates"])
+            group[known_words(str(row["surface"]))] = self._choices(row["candidates"])
             return
         if name is None:
             raise KeyError("id")

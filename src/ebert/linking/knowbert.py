@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ebert.errors import EbertError
+from ebert.linking.words import known_words
 from ebert.progress import Advance, silent
 from ebert.vectors import Vectors
 from ebert.vectors.catalogue import Surface
-from ebert.wikipedia.tokens import words_of
 
 EXAMPLES = 5
 FACTORS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # the smallest will do: spellings are counted together
@@ -42,7 +42,7 @@ def surfaces(
     found: dict[str, dict[int, float]] = {}
     rows: dict[str, int | None] = {}
     for where, mention, frequency, candidates in _lines(Path(path), report, advance):
-        surface = " ".join(words_of(mention, lowercase=vectors.lowercase))
+        surface = " ".join(known_words(mention, lowercase=vectors.lowercase))
         if not surface:
             report.dropped["mentions without words"] += 1
             continue

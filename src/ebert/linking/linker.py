@@ -63,6 +63,7 @@ class Linker:
         self.generator: Generator = generator
         self.threshold = 0.0
         self.null_shift = 0.0  # added to the null entity's score; see `ebert.linking.tuning`
+        self.trained_with: dict[str, Any] | None = None  # the candidates, if not those of the mention table
         self.dropped: Counter[str] = Counter()
         self._encoder = encoder
         self._entities = Entities(vectors, alignment)

@@ -28,7 +28,8 @@ def beginnings(
     """Give the ways to spell some words and one more.
 
     A word in capitals may be any of "NATO", "Nato" and "nato", all of the same rank, since a headline does not tell.
-    Otherwise the first word may begin with a small letter, if nothing is known of it as it is written.
+    Otherwise the first word may begin with a small letter, and a word of one letter may be small, if nothing is known
+    of it as it is written.
     """
     spelt: dict[str, int] = {}
     for text, rank in before:
@@ -51,7 +52,7 @@ def _variants(word: str, first: bool, lowercase: bool, ignore_case: bool) -> lis
         return variants
     if len(word) > 1 and word.isupper():
         variants += [(_capital(word), AS_WRITTEN), (word.lower(), AS_WRITTEN)]
-    elif first and word[:1].isupper():
+    elif (first or len(word) == 1) and word[:1].isupper():
         variants.append((word[0].lower() + word[1:], LOWERED))
     if ignore_case and word[:1].islower():
         variants.append((_capital(word), RAISED))

@@ -6,7 +6,7 @@ split between words, and a word that is too long between wordpieces.
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 _END = re.compile(r"""[.!?…。！？]++["'”’»)\]]*+\s++(?![a-z])|\n\s*""")
 
@@ -16,14 +16,18 @@ def sentence_starts(text: str) -> list[int]:
     return [match.end() for match in _END.finditer(text) if 0 < match.end() < len(text)]
 
 
-def split(offsets: Sequence[tuple[int, int]], boundaries: Sequence[int], most: int) -> list[tuple[int, int]]:
+def split(
+    offsets: Sequence[tuple[int, int]], boundaries: Sequence[int], most: int, *, inside: Collection[int] = ()
+) -> list[tuple[int, int]]:
     """Split wordpieces, given by their characters, into runs of at most `most` pieces.
 
-    `boundaries` are the characters where sentences begin, sorted. The runs `(first, stop)` cover all pieces.
+    `boundaries` are the characters where sentences begin, sorted, and `inside` the pieces that go on with a name: no
+    run begins with one if it need not. The runs `(first, stop)` cover all pieces.
     """
     starts = [start for start, _ in offsets]
     sentences = sorted({bisect_left(starts, boundary) for boundary in boundaries})  # as numbers of pieces
-    words = [number for number in range(1, len(offsets)) if offsets[number - 1][1] < offsets[number][0]]
+    apart = (number for number in range(1, len(offsets)) if offsets[number - 1][1] < offsets[number][0])
+    words = [number for number in apart if number not in inside]
     runs: list[tuple[int, int]] = []
     waiting = [(0, len(offsets))]
     while waiting:

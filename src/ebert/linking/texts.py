@@ -13,13 +13,14 @@ from ebert.linking.readers.reading import contents, is_labelled, parse
 JSON = (".jsonl", ".ndjson")
 PACKED = (".gz", ".bz2", ".xz")
 PLAIN = (".txt", ".md", ".text", "")
+HEAD = 4096  # bytes that tell whether a file is text
 
 
 def from_paths(paths: Iterable[str | Path], *, lines: bool = False, layout: str | None = None) -> Iterator[Document]:
     """Give the documents of files and of the files in folders. A text file is a document, or every line of it is."""
     for path in map(Path, paths):
         if path.is_dir():
-            found = [file for file in files.visible(path) if _kind(file) in (*JSON, *PLAIN)]
+            found = [file for file in files.visible(path) if _kind(file) in (*JSON, *PLAIN) and not _is_binary(file)]
             if not found:
                 raise EbertError(f"{path} has no text files (.txt, .md, .jsonl) in it")
             for file in found:
@@ -69,6 +70,14 @@ def _is_json(line: str) -> bool:
         return isinstance(json.loads(line), dict)
     except json.JSONDecodeError:
         return False
+
+
+def _is_binary(path: Path) -> bool:
+    """Whether a file without an extension is no text: a program, say. Others are read, and complained about."""
+    if path.suffix:
+        return False
+    with path.open("rb") as file:
+        return b"\0" in file.read(HEAD)
 
 
 def _kind(path: Path) -> str:

@@ -2,7 +2,8 @@
 
 The table splits words as BERT does, for which an emoji or a trade mark sign is a letter like any other and a form feed
 is nothing. In tweets and in text out of PDF files names touch these all the time, so here they end a word, unless the
-table knows it with them (`C♯`, `A★Teens`).
+table knows it with them (`C♯`, `A★Teens`). What cannot be seen, such as a mark that turns the direction of writing, is
+no part of a word at its edges.
 """
 
 import re
@@ -10,25 +11,27 @@ import unicodedata
 from collections.abc import Callable
 from functools import cache
 
-from ebert.wikipedia.tokens import in_category, spans_of, words_of
+from ebert.wikipedia.tokens import in_category, removed, spans_of, words_of
 
 # What no name runs across: a line end, a page end, a semicolon, a bar; a full stop after a word too long for an
-# abbreviation.
+# abbreviation. A line end in wrapped text is a blank.
 _BREAK = re.compile(r"[\n\r\t\f\v\x85;|]")
+_WRAP = re.compile(r" *\r?\n *")
+_WRAPPED = 40  # characters of a line that ends because it is full; those of lists and headings are shorter
 _STOP = re.compile(r"\.\s")
 _ABBREVIATION = 4  # letters at most
 
 
 def places_of(text: str, known: Callable[[str], bool]) -> list[tuple[int, int]]:
     """Give where words begin and end; `known` tells whether the table has one that has a sign in it."""
-    if not controls().search(text) and not signs().search(text):
+    if not unseen().search(text) and not signs().search(text):
         return spans_of(text)
     places = []
     for word in spans_of(text):
         for start, end in _split(text, *word, controls()):
             whole = signs().search(text, start, end) is None or known(word_of(text, start, end))
             places += [(start, end)] if whole else _split(text, start, end, signs())
-    return places
+    return [_trimmed(text, *place) for place in places]
 
 
 def _split(text: str, start: int, end: int, at: re.Pattern[str]) -> list[tuple[int, int]]:
@@ -37,10 +40,23 @@ def _split(text: str, start: int, end: int, at: re.Pattern[str]) -> list[tuple[i
     return [(first, last) for first, last in pairs if words_of(text[first:last])]
 
 
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    while unseen().match(text, start):
+        start += 1
+    while unseen().match(text, end - 1):
+        end -= 1
+    return start, end
+
+
 def word_of(text: str, start: int, end: int, *, lowercase: bool = False) -> str:
     """Give the word at a place; its accents are part of their letters, as in the table."""
     word = "".join(words_of(text[start:end], lowercase=lowercase))
     return word if word.isascii() else unicodedata.normalize("NFC", word)
+
+
+def known_words(surface: str, *, lowercase: bool = False) -> tuple[str, ...]:
+    """Give the words of a surface of somebody else's table, as `word_of` gives those of a text."""
+    return tuple(unicodedata.normalize("NFC", word) for word in words_of(surface, lowercase=lowercase))
 
 
 def runs(text: str, places: list[tuple[int, int]]) -> list[int]:
@@ -49,14 +65,24 @@ def runs(text: str, places: list[tuple[int, int]]) -> list[int]:
     for number in range(len(places) - 2, -1, -1):
         start, end = places[number]
         gap = text[end : places[number + 1][0]]
-        ends[number] = number + 1 if gap != " " and _broken(gap, end - start) else ends[number + 1]
+        ends[number] = number + 1 if gap != " " and _broken(text, gap, start, end) else ends[number + 1]
     return ends
 
 
-def _broken(gap: str, letters: int) -> bool:
+def _broken(text: str, gap: str, start: int, end: int) -> bool:
+    """Tell whether a name that has the word from `start` to `end` cannot go on after the gap that follows it."""
+    letters = end - start
+    if _WRAP.fullmatch(gap):
+        return end - text.rfind("\n", 0, start) <= _WRAPPED
     if _BREAK.search(gap) or (letters > _ABBREVIATION and _STOP.match(gap)):
         return True
     return not gap.isascii() and signs().search(gap) is not None
+
+
+@cache
+def unseen() -> re.Pattern[str]:
+    """Give what finds a character that vanishes from words."""
+    return re.compile(f"[{removed()}]")
 
 
 @cache

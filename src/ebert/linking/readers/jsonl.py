@@ -34,7 +34,7 @@ def rows(lines: Iterable[str], name: str, layout: str) -> Iterator[Row]:
 
 def read_own(given: Iterable[Row], reading: Reading) -> None:
     """Read our own layout, which 'ebert link run --json' and 'ebert link wikipedia' write."""
-    for number, (where, row) in enumerate(given):
+    for number, (where, row) in enumerate(given, 1):
         text = text_of(where, row, "text", reading)
         try:
             mentions = row.get("mentions", row.get("gold")) or ()
@@ -51,7 +51,7 @@ def read_own(given: Iterable[Row], reading: Reading) -> None:
 
 def read_zelda(given: Iterable[Row], reading: Reading) -> None:
     """Read ZELDA's layout: spans in `index`, titles in `wikipedia_titles`."""
-    for number, (where, row) in enumerate(given):
+    for number, (where, row) in enumerate(given, 1):
         text = text_of(where, row, "text", reading)
         try:
             spans, names = row["index"], row["wikipedia_titles"]
@@ -72,7 +72,7 @@ def read_elevant(given: Iterable[Row], reading: Reading) -> None:
     nested ones the outermost. What was labelled but does not count is left out of the evaluation, as is all text
     outside the evaluation span; labels of what Wikidata does not have stay text with nothing to link.
     """
-    for number, (where, row) in enumerate(given):
+    for number, (where, row) in enumerate(given, 1):
         text = text_of(where, row, "text", reading)
         try:
             first, last = map(int, row.get("evaluation_span") or (0, len(text)))

@@ -66,7 +66,7 @@ class _Document:
 def read_kilt(given: Iterable[jsonl.Row], reading: Reading) -> None:
     """Read KILT's layout: a line has one mention between marks. Lines with the same text are one document."""
     documents: dict[str, _Document] = {}
-    for number, (where, row) in enumerate(given):
+    for number, (where, row) in enumerate(given, 1):
         line = _line(where, jsonl.text_of(where, row, "input", reading), reading)
         outputs = row.get("output") or []
         names = [str(output["answer"]) for output in outputs if isinstance(output, dict) and output.get("answer")]

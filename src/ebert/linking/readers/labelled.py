@@ -47,16 +47,21 @@ class Reading:
         sentences: Sequence[int] = (),
         title: str | None = None,
     ) -> None:
-        """Add a document. Labels that no linker could find are dropped and counted; of nested ones the outer stays."""
+        """Add a document. Labels that no linker could find are dropped and counted; of nested ones the outer stays.
+
+        What overlaps another is a name all the same: it is neither taught nor judged as none.
+        """
         kept: list[Label] = []
+        left_out = set(ignore)
         end = -1
         for label in sorted(self._sound(text, labels), key=lambda label: (label.start, -label.end)):
             if label.start < end:
                 self.dropped["label that overlaps another"] += 1
+                left_out.add((label.start, label.end))
                 continue
             kept.append(label)
             end = label.end
-        self.documents.append(Labelled(str(id), text, tuple(kept), tuple(sorted(set(ignore))), tuple(sentences), title))
+        self.documents.append(Labelled(str(id), text, tuple(kept), tuple(sorted(left_out)), tuple(sentences), title))
 
     def _sound(self, text: str, labels: Iterable[Label]) -> Iterable[Label]:
         for label in labels:

@@ -46,7 +46,11 @@ def contexts(text: str, name: str, wanted: Callable[[Properties], bool]) -> list
     ends = {subject: subjects[subject].get("endIndex", [""])[0] for subject in texts}
     phrases: dict[str, list[Properties]] = {context: [] for context in texts}
     for subject, found in subjects.items():
-        if subject in texts or "referenceContext" not in found:
+        if subject in texts:
+            continue
+        if "referenceContext" not in found:
+            if "taIdentRef" in found:
+                raise problem(name, f"the phrase <{subject}> has no nif:referenceContext", LAYOUT)
             continue
         context = found["referenceContext"][0]
         if context not in texts:

@@ -1,6 +1,6 @@
 """The linker of the results: trained on Wikipedia's links, judged on four sets beside its baselines. One command.
 
-    python experiments/linking.py --work /tmp/linking --out results/linking [--documents 1000] [--epochs 1] [--rows ...]
+    python experiments/linking.py --work /tmp/linking --out results/linking [--documents 400] [--epochs 1] [--rows ...]
 
 It takes the store and the corpus that `make vectors` leaves in EBERT_HOME, the dumps and the sets of ../shared/data.
 Steps: make training documents of articles that are in no set; count the mention table without the articles of the sets,
@@ -21,6 +21,7 @@ import sys
 import tarfile
 import time
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -72,23 +73,26 @@ class Row:
     mask: Mask | None = None
 
 
+STANDARD, UNALIGNED, RANDOM = "E-BERT-MLM with the standard mask", "Wikipedia2Vec-BERT-MLM", "Wikipedia2Vec-BERT-random"
+UNREFINED = " without refinement"
 ROWS = (
     Row(PRIOR),
     Row(BEST, ()),
-    Row("Wikipedia2Vec-BERT-MLM", ("--variant", "wikipedia2vec-bert-mlm")),
-    Row("E-BERT-MLM without refinement", trained=BEST, rounds=1),
-    Row("Wikipedia2Vec-BERT-MLM without refinement", trained="Wikipedia2Vec-BERT-MLM", rounds=1),
+    Row(UNALIGNED, ("--variant", "wikipedia2vec-bert-mlm")),
     Row("zero-shot E-BERT-MLM"),
+    Row(BEST + UNREFINED, trained=BEST, rounds=1),
+    Row(STANDARD + UNREFINED, trained=STANDARD, rounds=1),
+    Row(UNALIGNED + UNREFINED, trained=UNALIGNED, rounds=1),
+    Row(RANDOM + UNREFINED, trained=RANDOM, rounds=1),
+    Row(STANDARD, ("--mask", "standard")),
+    Row(RANDOM, ("--variant", "wikipedia2vec-bert-random")),
     Row("zero-shot E-BERT-MLM with the standard mask", mask="standard"),
     Row("zero-shot Wikipedia2Vec-BERT-MLM", variant="wikipedia2vec-bert-mlm"),
     Row("zero-shot Wikipedia2Vec-BERT-random", variant="wikipedia2vec-bert-random"),
-    Row("E-BERT-MLM with the standard mask", ("--mask", "standard")),
-    Row("Wikipedia2Vec-BERT-random", ("--variant", "wikipedia2vec-bert-random")),
 )
+BY_NAME = {row.name: row for row in ROWS}
 # Unaligned vectors stand in the text in later rounds, where they may do harm: the baseline is shown without these too.
-AGAINST = (
-    PRIOR, "zero-shot E-BERT-MLM", "Wikipedia2Vec-BERT-MLM", "Wikipedia2Vec-BERT-MLM without refinement",
-)  # fmt: skip
+AGAINST = (PRIOR, "zero-shot E-BERT-MLM", UNALIGNED, UNALIGNED + UNREFINED)
 
 
 def ebert(*arguments: object) -> None:
@@ -141,9 +145,11 @@ def prepare(work: Path, options: argparse.Namespace) -> dict[str, Path]:
     if not (work / "model" / "ebert.json").exists():
         ebert("align", work / "vectors", "--bert", options.bert, *ALIGN, "--out", work / "model")
     for source, name, count in ((TRAIN, "train", options.documents), (HELD_OUT, "dev", options.dev)):
-        lines = (documents / source).read_text("utf-8").splitlines(keepends=True)
-        with files.replacing(work / f"{name}{count}.jsonl", "w") as file:
-            file.writelines(lines[:count])
+        with (
+            (documents / source).open(encoding="utf-8") as file,
+            files.replacing(work / f"{name}{count}.jsonl", "w") as out,
+        ):
+            out.writelines(islice(file, count))
     return sets
 
 
@@ -154,8 +160,10 @@ def folder(name: str) -> str:
 
 def train(row: Row, work: Path, options: argparse.Namespace) -> Path:
     """Train the linker of a row, go on with it, or find it complete; give its folder."""
-    if row.trained or row.training is None:
-        return work / (folder(row.trained) if row.trained else "model")
+    if row.trained:
+        return train(BY_NAME[row.trained], work, options)
+    if row.training is None:
+        return work / "model"
     out = work / folder(row.name)
     if not (out / "metrics.json").exists():
         ebert(
@@ -252,7 +260,7 @@ def main() -> None:
     parser.add_argument("--vectors", type=Path, default=vectors / "all768")
     parser.add_argument("--corpus", type=Path, default=vectors / "corpus")
     parser.add_argument("--bert", default="bert-base-cased")
-    parser.add_argument("--documents", type=int, default=1000, help="to train on")
+    parser.add_argument("--documents", type=int, default=400, help="to train on")
     parser.add_argument("--dev", type=int, default=60, help="held-out documents that the trainings choose by")
     parser.add_argument("--held-out", type=int, default=100, help="held-out documents that the prior is tuned on")
     parser.add_argument("--strategy", choices=("paper", "packed"), default="packed")
@@ -262,7 +270,7 @@ def main() -> None:
     parser.add_argument("--nulls", type=float, default=0.3)
     parser.add_argument("--evaluations", type=int, default=4, help="in an epoch")
     parser.add_argument("--chunk", type=int, default=512)
-    parser.add_argument("--rows", nargs="+", choices=[row.name for row in ROWS], default=[row.name for row in ROWS])
+    parser.add_argument("--rows", nargs="+", choices=list(BY_NAME), default=list(BY_NAME))
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     facts = claim(options)
@@ -273,8 +281,8 @@ def main() -> None:
     for row in rows:
         linker = train(row, options.work, options)
         found[row.name] = judge_all(row, linker, sets, options)
-        if row.training is not None:
-            curves[row.name] = json.loads((linker / "metrics.json").read_text("utf-8"))["epochs"]
+        if (metrics := linker / "metrics.json").exists():
+            curves[row.trained or row.name] = json.loads(metrics.read_text("utf-8"))["epochs"]
         compared = compare(options.work, [one for one in rows if one.name in found], sets)
         write(options.out, {"options": facts, "rows": found, "differences": compared, "curves": curves})
 

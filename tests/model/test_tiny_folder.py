@@ -6,19 +6,21 @@ import shutil
 import pytest
 import torch
 import transformers
+from answers import same, same_masks
 from architectures import ARCHITECTURES, LONGEST, bert, store
 
 from ebert import AlignmentOptions, EBert, EbertError, Vectors
 from ebert.bert.loading import quiet
 
 TEXT = "The native language of [[Jean Marais]] is [MASK] ."
+EXACT = 1e-6
 
 
 def test_saved_and_loaded(model, tmp_path):
     model.save_pretrained(tmp_path / "model")
     again = EBert.from_pretrained(tmp_path / "model")
     for mode in ("bert", "concat", "replace"):
-        assert again.fill(TEXT, mode=mode) == model.fill(TEXT, mode=mode)
+        assert same(again.fill(TEXT, mode=mode), model.fill(TEXT, mode=mode), within=EXACT)
     assert again.alignment.report == model.alignment.report
     assert sorted(p.name for p in (tmp_path / "model").iterdir()) == [
         "README.md",
@@ -31,9 +33,9 @@ def test_a_folder_with_everything_in_it_can_go_anywhere(model, tmp_path):
     model.save_pretrained(tmp_path / "model", include_vectors=True, include_encoder=True)
     shutil.move(tmp_path / "model", tmp_path / "moved")
     again = EBert.from_pretrained(tmp_path / "moved")
-    assert again.fill(TEXT) == model.fill(TEXT)
+    assert same(again.fill(TEXT), model.fill(TEXT), within=EXACT)
     again.save_pretrained(tmp_path / "moved", include_vectors=True, include_encoder=True)  # over itself
-    assert EBert.from_pretrained(tmp_path / "moved").fill(TEXT) == model.fill(TEXT)
+    assert same(EBert.from_pretrained(tmp_path / "moved").fill(TEXT), model.fill(TEXT), within=EXACT)
 
 
 def test_an_encoder_kept_in_half_precision(tiny, tmp_path):
@@ -67,7 +69,7 @@ def test_a_store_that_moved(tiny, tmp_path):
     with pytest.raises(EbertError, match=r"the store of .*model is not at .*store; say where it is now \(vectors="):
         EBert.from_pretrained(tmp_path / "model")
     for place in (tmp_path / "elsewhere", str(tmp_path / "elsewhere"), Vectors.open(tmp_path / "elsewhere")):
-        assert EBert.from_pretrained(tmp_path / "model", vectors=place).fill(TEXT) == wanted
+        assert same(EBert.from_pretrained(tmp_path / "model", vectors=place).fill(TEXT), wanted, within=EXACT)
 
 
 def test_an_encoder_that_moved(tiny, tmp_path):
@@ -77,7 +79,8 @@ def test_an_encoder_that_moved(tiny, tmp_path):
     shutil.move(tmp_path / "encoder", tmp_path / "elsewhere")
     with pytest.raises(EbertError, match="encoder"):
         EBert.from_pretrained(tmp_path / "model")
-    assert EBert.from_pretrained(tmp_path / "model", encoder=tmp_path / "elsewhere").fill(TEXT) == model.fill(TEXT)
+    again = EBert.from_pretrained(tmp_path / "model", encoder=tmp_path / "elsewhere")
+    assert same(again.fill(TEXT), model.fill(TEXT), within=EXACT)
 
 
 def test_other_words_and_other_wordpieces_are_refused(tiny, tmp_path):
@@ -96,10 +99,8 @@ def test_entities_added_later_do_not_matter(tiny, tmp_path):
     again = EBert.from_pretrained(tmp_path / "model")
     text = "The king of [[Zorblax Inc.|it]] is [MASK] ."
     assert "Zorblax_Inc." in again.pieces(text)
-    assert (
-        again.fill(text, mode="replace").answers
-        == again.fill(text.replace("Zorblax Inc.", "Paris"), mode="replace").answers
-    )
+    paris = again.fill(text.replace("Zorblax Inc.", "Paris"), mode="replace")
+    assert same_masks(again.fill(text, mode="replace"), paris, within=EXACT)
 
 
 def test_damage_is_named(tiny, tmp_path):
@@ -129,7 +130,7 @@ def test_damage_is_named(tiny, tmp_path):
 
 def test_a_plain_encoder(tiny, tmp_path):
     plain = EBert.plain(tiny.folder("bert"))
-    assert plain.fill(TEXT).answers == tiny.model("bert").fill(TEXT, mode="bert").answers
+    assert same_masks(plain.fill(TEXT), tiny.model("bert").fill(TEXT, mode="bert"), within=EXACT)
     assert plain.fill(TEXT).missing == ("Jean Marais",)
     with pytest.raises(EbertError, match="nothing to save"):
         plain.save_pretrained(tmp_path / "model")

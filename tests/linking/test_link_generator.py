@@ -117,6 +117,7 @@ def test_a_span_runs_over_the_end_of_a_full_line(find):
     assert {"World\nCup", "World\nCup qualifier"} < set(find(f"Before.\n{line}\nCup qualifier"))
     assert "World \r\n Cup" in find(f"{line} \r\n Cup")
     assert "World\n\nCup" not in find(f"{line}\n\nCup")
+    assert "World\nCup" not in find(f"{line[:-5] * 3} World\nCup")  # a paragraph, not a line that is full
     assert "World\nCup" not in find(f"{line[:8]}\n{line[8:16]} World\nCup")
 
 

@@ -315,6 +315,12 @@ def test_a_name_in_a_name_is_neither_right_nor_wrong(tmp_path):
     assert (counts.gold, counts.predicted, counts.correct) == (1, 0, 0)
 
 
+def test_a_label_that_is_given_twice_hides_nothing(tmp_path):
+    row = {"text": "University of London", "index": [[0, 20], [0, 20]], "wikipedia_titles": ["A", "A"]}
+    (labelled,) = read(write(tmp_path, lines(row))).documents
+    assert (len(labelled.labels), labelled.ignore) == (1, ())
+
+
 def test_a_phrase_of_no_text(tmp_path):
     with pytest.raises(EbertError, match="has no nif:referenceContext"):
         read(write(tmp_path, NIF.replace("nif:referenceContext <http://x.org/1#char=0,24> ; itsrdf", "itsrdf")))

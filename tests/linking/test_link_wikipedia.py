@@ -205,6 +205,17 @@ def test_resolving(store):
     assert resolver.same("nobody_at all") == resolver.same("Nobody at all") == "Nobody at all"
 
 
+def test_a_page_that_is_called_like_an_id(tmp_path):
+    """In Wikipedia, Q60 is a bus of New York City, which has that id in Wikidata."""
+    entities = [*link_world.ENTITIES, "Q84", "Q999"]
+    resolver = Resolver(link_world.write_store(tmp_path / "store", entities=entities), {7: "Cairo"})
+    assert resolver.title(("Q84", "anything")) == resolver.title(("Q84",)) == "London"
+    assert resolver.title(("Q999", "England")) == "England"
+    assert resolver.title(("Q999",)) == "Q999"  # there is nothing else that it could mean
+    assert [resolver.same(title) for title in ("Q84", "Q999", "London")] == ["Q84", "Q999", "London"]
+    assert resolver.same("Q7") == "Q7"  # a link, not a label
+
+
 def test_unresolved_gold_is_missed_and_counted(store):
     labelled = Labelled("1", "Adams met Nemo", (Label(0, 5, ("John_Adams",)), Label(10, 14, ("Q999", "Nemo"))))
     resolver = Resolver(store)

@@ -2,12 +2,13 @@
 
 A name may be a title, a redirect, a URL or a Wikidata id. An id that the store (or a given list) knows decides, since
 it cannot be mistaken: Q312 is called "Apple", as the fruit is, and if the store has no Apple Inc., nothing there is
-meant. Else the names are tried one by one, as titles and then as redirects. What cannot be resolved stays in the gold,
-where it counts as missed.
+meant. Else the names are tried one by one, as titles and then as redirects; an id is taken for a title (there is a page
+called Q60) only where there is no other name. What cannot be resolved stays in the gold, where it counts as missed.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from ebert.linking.document import Document
 from ebert.linking.readers import Labelled
@@ -36,6 +37,7 @@ class Resolver:
         """Take a store, and titles by Wikidata id if the store has few ids of its own."""
         self._vectors, self._ids = vectors, ids or {}
         self._known: dict[tuple[str, ...], str | None] = {}
+        self._titled: dict[str, str | None] = {}
 
     def title(self, names: tuple[str, ...]) -> str | None:
         """Give the title that one of the names stands for, or None."""
@@ -45,14 +47,14 @@ class Resolver:
 
     def same(self, name: str) -> str:
         """Give one spelling for all names of an entity: its title, or the name as Wikipedia would write it."""
-        if found := self.title((name,)):
+        if (found := self._by_name(name)) is not None:
             return found
         forms = titles.spellings(name)
         return next((form for form in forms if not form[0].islower()), forms[0]) if forms else name
 
     def known(self, name: str) -> bool:
         """Tell whether the store has the entity of this name."""
-        return self.title((name,)) is not None
+        return self._by_name(name) is not None
 
     def documents(self, labelled: Iterable[Labelled]) -> Resolved:
         """Resolve the labels of documents."""
@@ -71,13 +73,25 @@ class Resolver:
 
     def _find(self, names: tuple[str, ...]) -> str | None:
         listed = self._listed(names)
-        by_id = [name for name in names if titles.wikidata_id(name) is not None]
-        for name in [*listed, *by_id, *(() if listed else names)]:
-            if found := self._vectors.find(name):
-                return found.title
-        return None
+        by_id = map(self._vectors.find_wikidata, _numbers(names))
+        others = [name for name in names if titles.wikidata_id(name) is None] or names
+        by_name = map(self._vectors.find, () if listed else others)
+        found = next(filter(None, chain(map(self._vectors.find, listed), by_id, by_name)), None)
+        return found.title if found else None
+
+    def _by_name(self, name: str) -> str | None:
+        """Give the title that a name stands for, which is not a label's: a page called Q60 is that page."""
+        if name not in self._titled:
+            found = self._vectors.find(name)
+            self._titled[name] = found.title if found else None
+        return self._titled[name]
 
     def _listed(self, names: tuple[str, ...]) -> list[str]:
         """Give the titles that the list has for the ids among the names."""
-        ids = [number for name in names if (number := titles.wikidata_id(name)) is not None]
-        return [next(iter(titles.spellings(self._ids[number])), "") for number in ids if number in self._ids]
+        known = [self._ids[number] for number in _numbers(names) if number in self._ids]
+        return [next(iter(titles.spellings(title)), "") for title in known]
+
+
+def _numbers(names: tuple[str, ...]) -> list[int]:
+    """Give the Wikidata ids among names."""
+    return [number for name in names if (number := titles.wikidata_id(name)) is not None]

@@ -17,7 +17,7 @@ from ebert.wikipedia.tokens import in_category, removed, spans_of, words_of
 # abbreviation. A line end in wrapped text is a blank.
 _BREAK = re.compile(r"[\n\r\t\f\v\x85;|]")
 _WRAP = re.compile(r" *\r?\n *")
-_WRAPPED = 40  # characters of a line that ends because it is full; those of lists and headings are shorter
+_WRAPPED = range(40, 121)  # characters of a line that is full: in lists they are fewer, in a whole paragraph more
 _STOP = re.compile(r"\.\s")
 _ABBREVIATION = 4  # letters at most
 
@@ -73,7 +73,7 @@ def _broken(text: str, gap: str, start: int, end: int) -> bool:
     """Tell whether a name that has the word from `start` to `end` cannot go on after the gap that follows it."""
     letters = end - start
     if _WRAP.fullmatch(gap):
-        return end - text.rfind("\n", 0, start) <= _WRAPPED
+        return end - text.rfind("\n", 0, start) - 1 not in _WRAPPED
     if _BREAK.search(gap) or (letters > _ABBREVIATION and _STOP.match(gap)):
         return True
     return not gap.isascii() and signs().search(gap) is not None

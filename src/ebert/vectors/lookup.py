@@ -21,12 +21,18 @@ def find(catalogue: Catalogue, added: Overlay, name: str) -> Entity | None:
         if made:
             return current(overlay, made[1])
     number = titles.wikidata_id(name)
-    if number is not None:
-        if overlay is not None and (row := overlay.numbered(number)):
-            return entity(row, added=True)
-        if row := catalogue.numbered(number):
-            return current(overlay, row)
+    if number is not None and (numbered := find_wikidata(catalogue, added, number)):
+        return numbered
     return find_id(catalogue, added, name)
+
+
+def find_wikidata(catalogue: Catalogue, added: Overlay, number: int) -> Entity | None:
+    """Give the entity with a Wikidata id, or None."""
+    overlay = added if added else None
+    if overlay is not None and (row := overlay.numbered(number)):
+        return entity(row, added=True)
+    row = catalogue.numbered(number)
+    return current(overlay, row) if row else None
 
 
 def find_id(catalogue: Catalogue, added: Overlay, name: str) -> Entity | None:

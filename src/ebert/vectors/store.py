@@ -155,6 +155,10 @@ class Vectors:
         """Give the entity that was added with this own id, or None. Unlike `find`, it never takes it for a title."""
         return lookup.find_id(self._catalogue, self._added, id)
 
+    def find_wikidata(self, number: int) -> Entity | None:
+        """Give the entity with this Wikidata id (60 for Q60), or None. Unlike `find`, it never takes it for a title."""
+        return lookup.find_wikidata(self._catalogue, self._added, number)
+
     def id_of(self, entity: Entity) -> str | None:
         """Give the own id that an entity was added with, or None."""
         return lookup.id_of(self._catalogue, self._added, entity)

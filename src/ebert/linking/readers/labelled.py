@@ -57,7 +57,8 @@ class Reading:
         for label in sorted(self._sound(text, labels), key=lambda label: (label.start, -label.end)):
             if label.start < end:
                 self.dropped["label that overlaps another"] += 1
-                left_out.add((label.start, label.end))
+                if (label.start, label.end) != (kept[-1].start, kept[-1].end):  # given twice, it hides nothing
+                    left_out.add((label.start, label.end))
                 continue
             kept.append(label)
             end = label.end

@@ -8,7 +8,9 @@ import link_world
 import pytest
 
 from ebert import EBert, Linker, Vectors
+from ebert.cli.link_data import use_candidates
 from ebert.files import sha256
+from ebert.linking.document import Document
 from ebert.vectors.retabling import retable
 
 PIECES = [*encoders.SPECIAL, "/", "*", ".", "'", "s", "Adams", "Platt", *link_world.WORDS]
@@ -212,26 +214,36 @@ def test_a_run_is_gone_on_with_on_the_same_things_only(ebert, model, data, tmp_p
         return ebert("link", "train", data, "--dev", dev, "--model", model, "--epochs", 1, "--chunk", 64, "--out",
                      tmp_path / out, "--json", *more)  # fmt: skip
 
-    for out, more in (("a", ["--given", given]), ("b", ["--vectors", other / "one" / "store"])):
+    def use(linker, given, text):
+        loaded = Linker.from_pretrained(linker)
+        use_candidates(loaded, str(given))
+        [span] = loaded.generator(Document("1", text))
+        return [choice.title for choice in span.choices]
+
+    for out, more in (("a", ["--given", given, "--candidates", 1]), ("b", ["--vectors", other / "one" / "store"])):
         assert train(out, *more).code == 0
         again = train(out, *more)
         assert again.code == 0
         assert "complete already" in again.err
     info = json.loads((tmp_path / "a" / "run.json").read_text("utf-8"))
     assert info["data"]["train"] == info["data"]["dev"] == {"file": data.name, "sha256": sha256(data)}
-    assert info["generator"] == {"file": given.name, "sha256": sha256(given), "candidates": 30}
+    assert info["generator"] == {"file": given.name, "sha256": sha256(given), "candidates": 1}
     linked = ebert("link", "run", tmp_path / "a", "--text", "Adams")
     assert "trained with candidates of given.jsonl; it now takes those of the mention table" in linked.err
-    assert "trained with" not in ebert("link", "run", tmp_path / "a", "--text", "Adams", "--given", given).err
+    linked = ebert("link", "run", tmp_path / "a", "--text", "England", "--given", given, "--json")
+    assert "trained with" not in linked.err
+    Linker.from_pretrained(tmp_path / "a").save_pretrained(tmp_path / "copy")
+    assert Linker.from_pretrained(tmp_path / "copy").trained_with == info["generator"]
+    assert use(tmp_path / "copy", given, "Adams") == ["John Adams"]  # of two alike, the first: one, as in training
     assert "trained with" not in ebert("link", "run", tmp_path / "b", "--text", "Adams").err
     done = train("b", "--vectors", other / "two" / "store")
     assert (done.code, "a run with other mentions" in done.err) == (2, True)
     given.write_text(lines(*rows[:1]), "utf-8")
-    done = train("a", "--given", given)
+    done = train("a", "--given", given, "--candidates", 1)
     assert (done.code, "a run with other generator" in done.err) == (2, True)
     given.write_text(lines(*rows), "utf-8")
     data.write_text(data.read_text("utf-8").replace("Nobody", "Platt (Florida)"), "utf-8")
-    done = train("a", "--given", given)
+    done = train("a", "--given", given, "--candidates", 1)
     assert (done.code, "a run with other data" in done.err) == (2, True)
 
 
@@ -360,9 +372,10 @@ def test_given_candidates_of_documents_without_an_id(ebert, model, tmp_path):
     given, path = tmp_path / "given.jsonl", tmp_path / "texts.jsonl"
     given.write_text(lines({"id": "2", "surface": "Platt", "candidates": ["Platt (Florida)"]}), "utf-8")
     row = {"text": "Platt", "mentions": [{"start": 0, "end": 5, "entity": "Platt (Florida)"}]}
-    path.write_text(lines(row, row), "utf-8")
+    path.write_text(lines(row) + "\n" + lines(row), "utf-8")
     run = ebert("link", "evaluate", model, path, "--given", given, "--out", tmp_path / "out.json")
     assert run.code == 0, run.err
+    assert [one["id"] for one in ebert("link", "run", model, path, "--given", given, "--json").lines] == ["1", "2"]
     found = json.loads((tmp_path / "out.json").read_text("utf-8"))
     assert (found["spans"], [one["id"] for one in found["per_document"]]) == (1, ["1", "2"])
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ebert.errors import EbertError
-from ebert.linking.document import Choice, Document, Span, ignored
+from ebert.linking.document import Choice, Document, Span, ignoring
 from ebert.linking.evaluating import Counts, Evaluation, difference, score
 from ebert.text import Mention
 
@@ -54,9 +54,10 @@ def test_spans_that_are_left_out_are_not_judged():
     document = Document("1", TEXT, GOLD[:1], ignore=((0, 20), (36, 42)))
     links = [GOLD[0], Mention(10, 15, "David Platt"), Mention(36, 42, "London"), Mention(25, 32, "England")]
     assert score(document, links).counts == Counts(gold=1, predicted=2, correct=1)
-    assert ignored(document, 10, 15)
-    assert not ignored(document, 0, 5)  # gold is judged wherever it stands
-    assert not ignored(document, 18, 22)  # not inside
+    ignored = ignoring(document)
+    assert ignored(10, 15)
+    assert not ignored(0, 5)  # gold is judged wherever it stands
+    assert not ignored(18, 22)  # not inside
 
 
 def test_candidate_recall_and_vocabulary():

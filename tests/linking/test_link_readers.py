@@ -290,11 +290,26 @@ def test_damaged_files_are_named(tmp_path, suffix, pack):
         ("", "no layout"),
         ("just text", "no layout"),
         ('{"other": 1}', "none with 'text'"),
+        ('{"text": "a", "mentions": [{"start": 0, "end": 1e999, "entity": "A"}]}', "line 1: a mention"),
+        ('{"text": "a", "mentions": [{"start": 0, "end": 1, "entity": 5}]}', "line 1: a mention.*5 is no name"),
+        ('{"text": "a", "labels": [{"span": [], "entity_id": "Q1"}]}', "line 1: a label cannot be read"),
+        ('{"text": "a", "index": [[0, 1]], "wikipedia_titles": [5]}', "do not fit .*5 is no name"),
+        ('{"input": "[START_ENT] a [END_ENT]", "output": 5}', "line 1: 'output' cannot be read"),
+        ('{"text": "a"}\n{"id": ' + "1" * 5000 + "}", "line 2: not JSON"),
+        ('{"text": "a"}\n{"id": ' + "[" * 100_000, "line 2: not JSON .*too many brackets"),
+        ('{"id": ' + "[" * 100_000, "begins like JSON.* too many brackets"),
     ],
 )
 def test_broken_json(tmp_path, text, message):
     with pytest.raises(EbertError, match=message):
         read(write(tmp_path, text))
+
+
+def test_no_entity_and_no_id(tmp_path):
+    row = {"id": None, "text": "a", "mentions": [{"start": 0, "end": 1, "entity": None}]}
+    reading = read(write(tmp_path, lines(row, row)))
+    assert [(document.id, document.labels) for document in reading.documents] == [("1", ()), ("2", ())]
+    assert dict(reading.dropped) == {"label without an entity": 2}
 
 
 def test_labels_that_nobody_could_find_are_counted(tmp_path):

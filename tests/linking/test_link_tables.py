@@ -191,6 +191,20 @@ def given(tmp_path, store, *rows):
     return GivenGenerator.read(path, store)
 
 
+def test_given_priors_by_title(tmp_path, store):
+    generator = given(tmp_path, store, {"surface": "London", "candidates": {"London": 3, "Cairo": 1}})
+    [span] = generator(Document("1", "in London"))
+    assert [(choice.title, choice.prior) for choice in span.choices] == [("London", 0.75), ("Cairo", 0.25)]
+
+
+def test_given_surfaces_stay_in_their_sentence(tmp_path, store):
+    rows = [{"surface": surface, "candidates": ["NATO"]} for surface in ("World Cup", "World", "World Cup qualifier")]
+    generator = given(tmp_path, store, *rows)
+    text = "the whole World.\n\nCup ties; World | Cup, World Cup"
+    found = [(span.start, text[span.start : span.end]) for span in generator(Document("1", text))]
+    assert found == [(10, "World"), (28, "World"), (41, "World"), (41, "World Cup")]
+
+
 def test_given_spans_and_surfaces(tmp_path, store):
     generator = given(
         tmp_path, store,

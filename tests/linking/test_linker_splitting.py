@@ -44,6 +44,13 @@ def test_chunks_cover_everything_once_and_are_short(count, boundaries, most):
     assert all(stop - first <= most for first, stop in runs)
 
 
+def test_names_without_a_gap_are_cut_between_words():
+    """Where every word goes on with a name, a word is still whole."""
+    words = [(start + 2 * (start // 3), start + 2 * (start // 3) + 1) for start in range(27)]  # of three pieces each
+    runs = split(words, [], 16, inside=set(range(1, 27)))
+    assert runs == [(0, 12), (12, 27)]
+
+
 def test_where_sentences_begin():
     text = 'He left. "Why?" she said. It rained in the U.S. of old.\nA new line'
     assert [text[start : start + 3] for start in sentence_starts(text)] == ['"Wh', "It ", "A n"]

@@ -10,6 +10,7 @@ import click
 from ebert.cli import link_data
 from ebert.cli.common import json_option, model_folder, print_facts, print_json, print_search, schedule_options
 from ebert.cli.link_data import (
+    CANDIDATES,
     IDS_HELP,
     LAYOUT_HELP,
     MASKS,
@@ -59,7 +60,7 @@ def _training_options(command: Any) -> Any:
         click.option("--layout", help=LAYOUT_HELP),
         click.option("--ids", type=click.Path(path_type=Path), help=IDS_HELP),
         click.option("--given", help="A file of candidates of your own, instead of the store's mention table."),
-        click.option("--candidates", type=click.IntRange(1), default=30, show_default=True,
+        click.option("--candidates", type=click.IntRange(1), default=CANDIDATES, show_default=True,
                      help="Entities that a span may mean, at most."),
         click.option("--min-link-probability", type=click.FloatRange(0, 1), default=0.005, show_default=True,
                      help="Spans whose words are more rarely a link are not looked at."),

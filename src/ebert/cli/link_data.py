@@ -21,6 +21,7 @@ LAYOUT_HELP = "The layout of the data: jsonl, zelda, kilt, elevant, aida, knowbe
 IDS_HELP = "Titles of Wikidata ids, for gold that has ids: JSON {'Q42': 'Title'}, or 'Title TAB Q42'."
 VARIANTS = ("e-bert-mlm", "wikipedia2vec-bert-mlm", "wikipedia2vec-bert-random")
 MASKS = ("candidates", "standard")
+CANDIDATES = 30  # of a span, if nothing else is said
 
 
 @click.command("candidates")
@@ -232,7 +233,7 @@ def read_documents(path: str, layout: str | None, resolver: "Resolver", *, told:
     return resolved.documents
 
 
-def generator_of(path: str, vectors: "Vectors", candidates: int = 30) -> "Generator":
+def generator_of(path: str, vectors: "Vectors", candidates: int = CANDIDATES) -> "Generator":
     """Read candidates from a file, at most so many of a span; say how many of them cannot be used."""
     from ebert.linking.given import GivenGenerator
 
@@ -247,7 +248,8 @@ def generator_of(path: str, vectors: "Vectors", candidates: int = 30) -> "Genera
 def use_candidates(linker: "Linker", given: str | None) -> None:
     """Let a linker take the candidates of a file, or say that it was trained with others than it now takes."""
     if given:
-        linker.generator = generator_of(given, linker.vectors)
+        most = (linker.trained_with or {}).get("candidates", CANDIDATES)
+        linker.generator = generator_of(given, linker.vectors, most)
     elif linker.trained_with:
         name = linker.trained_with.get("file", "somebody")
         say(f"the linker was trained with candidates of {name}; it now takes those of the mention table (or --given)")

@@ -1,6 +1,9 @@
 """What entity linking works on: documents, and spans of them with the entities each may mean (Section 5.2)."""
 
+from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Protocol
 
 from ebert.errors import EbertError
@@ -55,7 +58,15 @@ class Generator(Protocol):
         ...
 
 
-def ignored(document: Document, start: int, end: int) -> bool:
-    """Tell whether a span is not judged: it lies inside one that is left out, and is not a gold mention itself."""
-    inside = any(first <= start and end <= last for first, last in document.ignore)
-    return inside and not any(mention.start == start and mention.end == end for mention in document.gold)
+def ignoring(document: Document) -> Callable[[int, int], bool]:
+    """Give what tells whether a span is not judged: it lies inside one left out, and is not a gold mention itself."""
+    gold = {(mention.start, mention.end) for mention in document.gold}
+    left_out = sorted(document.ignore)
+    starts = [start for start, _ in left_out]
+    reach = list(accumulate((end for _, end in left_out), max))  # how far those go that begin so far
+
+    def ignored(start: int, end: int) -> bool:
+        before = bisect_right(starts, start)
+        return before > 0 and end <= reach[before - 1] and (start, end) not in gold
+
+    return ignored

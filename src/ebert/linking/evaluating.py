@@ -13,7 +13,7 @@ import numpy as np
 
 from ebert.errors import EbertError
 from ebert.intervals import SEED, Interval, bounds
-from ebert.linking.document import Document, Span, ignored
+from ebert.linking.document import Document, Span, ignoring
 from ebert.text import Mention
 
 RESAMPLES = 3000
@@ -128,7 +128,8 @@ def score(
     links = {(link.start, link.end): same(link.entity) for link in predicted}
     if len(links) != len(predicted):
         raise EbertError(f"document {document.id!r} has two links at the same place")
-    judged = {place: entity for place, entity in links.items() if not ignored(document, *place)}
+    ignored = ignoring(document)
+    judged = {place: entity for place, entity in links.items() if not ignored(*place)}
     right = {place for place, entity in judged.items() if gold.get(place) == entity}
     counts = Counts(len(gold), len(judged), len(right))
     covered = {mention: known is None or known(mention.entity) for mention in document.gold}

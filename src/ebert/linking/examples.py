@@ -7,14 +7,14 @@ these weigh more in the loss, so that the loss stays what it is on average.
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from torch.utils.data import Dataset
 
 from ebert.linking.chunks import Chunk, Placed
-from ebert.linking.document import Document, Span, ignored
+from ebert.linking.document import Document, Span, ignoring
 from ebert.linking.inputs import Laid
 from ebert.linking.linker import Linker
 from ebert.linking.model import NULL
@@ -51,8 +51,9 @@ def examples(linker: Linker, documents: Sequence[Document]) -> tuple[list[Exampl
             nulls: list[Placed] = []
             document = part[chunk.document]
             entities = {(mention.start, mention.end): mention.entity for mention in document.gold}
+            ignored = ignoring(document)
             for placed in chunk.spans:
-                label = _label(placed.span, document, entities, counts)
+                label = _label(placed.span, entities, ignored, counts)
                 if label == NULL:
                     nulls.append(placed)
                 elif label is not None:
@@ -62,13 +63,15 @@ def examples(linker: Linker, documents: Sequence[Document]) -> tuple[list[Exampl
     return found, counts
 
 
-def _label(span: Span, document: Document, gold: dict[tuple[int, int], str], counts: Counter[str]) -> int | None:
+def _label(
+    span: Span, gold: dict[tuple[int, int], str], ignored: Callable[[int, int], bool], counts: Counter[str]
+) -> int | None:
     entity = gold.get((span.start, span.end))
     if entity is not None:
         titles = [choice.title for choice in span.choices]
         counts[GOLD if entity in titles else NOT_AMONG] += 1
         return 1 + titles.index(entity) if entity in titles else None
-    if ignored(document, span.start, span.end):
+    if ignored(span.start, span.end):
         counts[IGNORED] += 1
         return None
     counts[OVER] += 1

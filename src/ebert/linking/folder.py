@@ -35,7 +35,7 @@ def save(linker: Linker, folder: Path) -> None:
         raise EbertError("the linker's store lives in memory only; save it first (Vectors.save) and open it from there")
     generator = linker.generator
     if isinstance(generator, TableGenerator):
-        spans: dict[str, Any] = {"generator": asdict(generator.options)}
+        spans: dict[str, Any] = {"generator": asdict(generator.options), "trained_with": linker.trained_with}
     else:
         describe = getattr(generator, "describe", dict)
         spans = {"generator": None, "trained_with": describe() or {"generator": type(generator).__name__}}

@@ -3,11 +3,14 @@
 ``{"id": document, "spans": [{"start", "end", "candidates": [...]}]}`` gives the spans of a document.
 ``{"surface": words, "candidates": [...]}`` gives what words mean wherever they stand, and with an ``id`` in that
 document only, as lists that were made for every document do. A candidate is ``{"entity", "prior"}``, a pair of them, or
-a title alone; priors are renormalised, and where none is given, or all are 0, all are alike.
+a title alone; or all of them are an object of priors by title. Priors are renormalised, and where none is given, or all
+are 0, all are alike.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +20,27 @@ from ebert.linking.document import Choice, Document, Span
 from ebert.linking.readers import jsonl
 from ebert.linking.readers.reading import contents
 from ebert.linking.resolve import Resolver
-from ebert.linking.words import known_words, places_of, word_of
+from ebert.linking.words import known_words, places_of, runs, word_of
 from ebert.vectors import Vectors
 
 LAYOUT = "candidates"
 
-Words = tuple[str, ...]
+
+@dataclass(slots=True)
+class _Node:
+    """The surfaces that begin with some words, by the word that comes next; and what these mean, if they are one."""
+
+    after: "dict[str, _Node]" = field(default_factory=dict)
+    choices: tuple[Choice, ...] | None = None
+
+    def all(self) -> "Iterator[tuple[Choice, ...]]":
+        """Give what all of them mean."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            waiting += node.after.values()
+            if node.choices is not None:
+                yield node.choices
 
 
 class GivenGenerator:
@@ -34,16 +52,16 @@ class GivenGenerator:
         self._source: dict[str, str] = {}
         self._resolver, self._most = Resolver(vectors), candidates
         self._spans: dict[str, list[tuple[int, int, tuple[Choice, ...]]]] = {}
-        self._surfaces: dict[str | None, dict[Words, tuple[Choice, ...]]] = {}
+        self._surfaces: dict[str | None, _Node] = {}
+        self._words: dict[str | None, set[str]] = {}
         for where, row in rows:
             try:
                 self._add(row)
-            except (KeyError, TypeError, ValueError) as error:
+            except jsonl.UNREADABLE as error:
                 raise EbertError(f"{where}: no spans or surface with candidates ({error!r})") from None
-        self._words = {
-            name: frozenset(word for words in group for word in words) for name, group in self._surfaces.items()
-        }
-        self._longest = max((len(words) for group in self._surfaces.values() for words in group), default=0)
+        self._any = any(choices for own in self._surfaces.values() for choices in own.all()) or any(
+            choices for own in self._spans.values() for _, _, choices in own
+        )
 
     @classmethod
     def read(cls, path: str | Path, vectors: Vectors, *, candidates: int = 30) -> "GivenGenerator":
@@ -68,10 +86,7 @@ class GivenGenerator:
 
     def __bool__(self) -> bool:
         """Tell whether there is any candidate."""
-        groups = [own.values() for own in self._surfaces.values()]
-        return any(choices for own in groups for choices in own) or any(
-            choices for spans in self._spans.values() for _, _, choices in spans
-        )
+        return self._any
 
     def describe(self) -> dict[str, Any]:
         """Say which file it is, for a run's description."""
@@ -81,21 +96,27 @@ class GivenGenerator:
         names = [name for name in (document.id, None) if name in self._surfaces]
         if not names:
             return
-        groups = [self._surfaces[name] for name in names]
         places = places_of(document.text, lambda word: any(word in self._words[name] for name in names))
         words = [word_of(document.text, *place) for place in places]
-        for first in range(len(words)):
-            for last in range(first, min(first + self._longest, len(words))):
-                surface = tuple(words[first : last + 1])
-                choices = next((group[surface] for group in groups if surface in group), None)
+        for first, stop in enumerate(runs(document.text, places)):
+            nodes = [self._surfaces[name] for name in names]  # those of the document go before those of all
+            for last in range(first, stop):
+                nodes = [node.after[words[last]] for node in nodes if words[last] in node.after]
+                if not nodes:
+                    break
+                choices = next((node.choices for node in nodes if node.choices is not None), None)
                 if choices:
                     yield places[first][0], places[last][1], choices
 
     def _add(self, row: Mapping[str, Any]) -> None:
-        name = str(row["id"]) if "id" in row else None
+        name = str(row["id"]) if row.get("id") is not None else None
         if "surface" in row:
-            group = self._surfaces.setdefault(name, {})
-            group[known_words(str(row["surface"]))] = self._choices(row["candidates"])
+            words = known_words(jsonl.name_of(row["surface"]))
+            self._words.setdefault(name, set()).update(words)
+            node = self._surfaces.setdefault(name, _Node())
+            for word in words:
+                node = node.after.setdefault(word, _Node())
+            node.choices = self._choices(row["candidates"])
             return
         if name is None:
             raise KeyError("id")
@@ -106,6 +127,8 @@ class GivenGenerator:
     def _choices(self, given: Iterable[Any]) -> tuple[Choice, ...]:
         if isinstance(given, str):
             raise TypeError(f"{given!r} is no list")
+        if isinstance(given, Mapping):  # priors by title
+            given = given.items()
         weights: dict[str, float] = {}
         for candidate in given:
             name, prior = _candidate(candidate)
@@ -116,6 +139,8 @@ class GivenGenerator:
                 weights[title] = weights.get(title, 0.0) + prior
         best = sorted(weights.items(), key=lambda item: (-item[1], item[0]))[: self._most]
         total = sum(weight for _, weight in best)
+        if total == inf:
+            raise ValueError("the priors are too large")
         return tuple(Choice(title, weight / total if total else 1 / len(best)) for title, weight in best)
 
 
@@ -127,6 +152,6 @@ def _candidate(given: Any) -> tuple[str, float]:
     else:
         name, prior = given
     value = float(prior)
-    if not isinstance(name, str) or not 0 <= value < float("inf"):
+    if not isinstance(name, str) or not 0 <= value < inf:
         raise ValueError(f"{given!r} is no candidate")
     return name, value

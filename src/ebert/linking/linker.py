@@ -137,6 +137,7 @@ class Linker:
         spans = self.generator.options if isinstance(self.generator, TableGenerator) else self.generator
         linker = Linker(self.module, self._encoder, vectors, self.alignment, options=self.options, generator=spans)
         linker.threshold, linker.null_shift = self.threshold, self.null_shift
+        linker.trained_with = self.trained_with
         return linker
 
     @property

@@ -1,14 +1,14 @@
 """Long documents in chunks: split at the sentence boundary nearest the midpoint, and again, until all are short enough.
 
 The appendix of the paper does so with documents of more than 512 wordpieces. A sentence that is itself too long is
-split between words, and a word that is too long between wordpieces.
+split between words, if possible not inside a name, and a word that is too long between wordpieces.
 """
 
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
-_END = re.compile(r"""[.!?…。！？]++["'”’»)\]]*+\s++(?![a-z])|\n\s*""")
+_END = re.compile(r"""(?<![.!?…。！？])[.!?…。！？]++["'”’»)\]]*+\s++(?![a-z])|\n\s*""")
 
 
 def sentence_starts(text: str) -> list[int]:
@@ -26,8 +26,8 @@ def split(
     """
     starts = [start for start, _ in offsets]
     sentences = sorted({bisect_left(starts, boundary) for boundary in boundaries})  # as numbers of pieces
-    apart = (number for number in range(1, len(offsets)) if offsets[number - 1][1] < offsets[number][0])
-    words = [number for number in apart if number not in inside]
+    words = [number for number in range(1, len(offsets)) if offsets[number - 1][1] < offsets[number][0]]
+    free = [number for number in words if number not in inside]
     runs: list[tuple[int, int]] = []
     waiting = [(0, len(offsets))]
     while waiting:
@@ -35,7 +35,8 @@ def split(
         if stop - first <= most:
             runs.append((first, stop))
             continue
-        cut = _nearest(sentences, first, stop) or _nearest(words, first, stop) or (first + stop) // 2
+        cuts = (_nearest(places, first, stop) for places in (sentences, free, words))
+        cut = next(filter(None, cuts), (first + stop) // 2)
         waiting += [(cut, stop), (first, cut)]  # the earlier one is next
     return runs
 

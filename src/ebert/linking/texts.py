@@ -1,13 +1,13 @@
 """What to link, from wherever it comes: texts, files, folders, JSONL, standard input."""
 
 import io
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ebert import files
 from ebert.errors import EbertError
 from ebert.linking.document import Document
+from ebert.linking.readers import jsonl
 from ebert.linking.readers.reading import contents, is_labelled, parse
 
 JSON = (".jsonl", ".ndjson")
@@ -39,9 +39,9 @@ def from_text(text: str, name: str, *, lines: bool = False, layout: str | None =
         return
     first = next((line for line in io.StringIO(text) if line.strip()), "")
     if first.lstrip().startswith("{") and _is_json(first):
-        for number, line in enumerate(io.StringIO(text), 1):
-            if line.strip():
-                yield _from_row(line, f"{name}, line {number}", number)
+        given = [(place, line) for place, line in enumerate(io.StringIO(text), 1) if line.strip()]
+        for number, (place, line) in enumerate(given, 1):
+            yield _from_row(line, f"{name}, line {place}", number)
     elif lines:
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
@@ -56,19 +56,19 @@ def _from_file(path: Path, name: str, lines: bool, layout: str | None) -> Iterat
 
 def _from_row(line: str, where: str, number: int) -> Document:
     try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
+        row = jsonl.decoded(line)
+    except ValueError as error:
         raise EbertError(f"{where}: not JSON ({error})") from None
     text = row.get("text") if isinstance(row, dict) else row
     if not isinstance(text, str):
         raise EbertError(f"{where}: there is no 'text'")
-    return Document(str(row.get("id", number)) if isinstance(row, dict) else str(number), text)
+    return Document(str(jsonl.id_of(row, number)) if isinstance(row, dict) else str(number), text)
 
 
 def _is_json(line: str) -> bool:
     try:
-        return isinstance(json.loads(line), dict)
-    except json.JSONDecodeError:
+        return isinstance(jsonl.decoded(line), dict)
+    except ValueError:
         return False
 
 

@@ -126,11 +126,13 @@ def _labelled(document: Document, generator: TableGenerator, options: WikipediaO
     first: dict[str, tuple[int, str]] = {}  # of each surface: where it was linked first, and to what
     for mention in linked:
         first.setdefault(_surface(document.text, mention.start, mention.end), (mention.start, mention.entity))
-    taken = [(mention.start, mention.end) for mention in document.gold]
+    taken = bytearray(len(document.text))  # by character
+    for mention in document.gold:
+        taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
     gold, ignore = list(document.gold), list(document.ignore)
     for span in _longest_first(generator(document)):
         surface = _surface(document.text, span.start, span.end)
-        if any(start < span.end and span.start < end for start, end in taken):
+        if taken.find(1, span.start, span.end) >= 0:
             continue  # in a link, around one, or in a longer span that was dealt with
         where, entity = first.get(surface, (len(document.text), ""))
         if set(surface.split()) <= own or (entity and (span.start < where or span.sure < options.later)):
@@ -141,7 +143,7 @@ def _labelled(document: Document, generator: TableGenerator, options: WikipediaO
             ignore.append((span.start, span.end))
         else:
             continue
-        taken.append((span.start, span.end))
+        taken[span.start : span.end] = b"\1" * (span.end - span.start)
     return Document(document.id, document.text, tuple(gold), tuple(sorted(set(ignore))))
 
 

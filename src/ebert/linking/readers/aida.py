@@ -20,7 +20,8 @@ class _Document:
     """A document under way."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.text = name, ""
+        self.name, self.length = name, 0  # characters so far
+        self._parts: list[str] = []
         self.labels: list[Label] = []
         self.sentences: list[int] = []
         self._line_end = False
@@ -28,23 +29,23 @@ class _Document:
 
     def word(self, word: str) -> int:
         """Add a word; give where it begins."""
-        if self.text:
-            self.text += "\n" if self._line_end else " "
-        if self._line_end or not self.text:
-            self.sentences.append(len(self.text))
+        blank = ("\n" if self._line_end else " ") if self.length else ""
+        start = self.length + len(blank)
+        if self._line_end or not self.length:
+            self.sentences.append(start)
         self._line_end = False
-        start = len(self.text)
-        self.text += word
+        self._parts += [blank, word]
+        self.length = start + len(word)
         return start
 
     def sentence(self) -> None:
         """Let the next word begin a sentence on the same line."""
-        if self.text and not self._line_end:
-            self.sentences.append(len(self.text) + 1)
+        if self.length and not self._line_end:
+            self.sentences.append(self.length + 1)
 
     def end_line(self) -> None:
         """Let the next word begin a line, unless a mention goes on there."""
-        self._line_end = self._open is None and bool(self.text)
+        self._line_end = self._open is None and self.length > 0
 
     def begin(self, start: int, names: tuple[str, ...]) -> None:
         """Begin a mention."""
@@ -59,14 +60,14 @@ class _Document:
         """End the mention, if one is under way."""
         if self._open is not None:
             start, names = self._open
-            self.labels.append(Label(start, len(self.text), names))
+            self.labels.append(Label(start, self.length, names))
             self._open = None
 
     def finish(self, reading: Reading) -> None:
         """Add the document to what was read."""
         self.end()
-        sentences = sorted({start for start in self.sentences if start < len(self.text)})
-        reading.add(self.name, self.text, self.labels, sentences=sentences)
+        sentences = sorted({start for start in self.sentences if start < self.length})
+        reading.add(self.name, "".join(self._parts), self.labels, sentences=sentences)
 
 
 def read_yago(lines: Iterable[str], name: str, reading: Reading) -> None:
@@ -127,7 +128,7 @@ def read_knowbert(lines: Iterable[str], name: str, reading: Reading) -> None:
             if document.in_mention:
                 raise problem(f"{name}, line {number}", "a mention begins inside another", reading.layout)
             names = tuple(filter(None, [title.strip()]))
-            document.begin(len(document.text) + bool(document.text), names or (f"page {page[8:]}",))
+            document.begin(document.length + bool(document.length), names or (f"page {page[8:]}",))
         elif word == "MMEND":
             if not document.in_mention:
                 raise problem(f"{name}, line {number}", "a mention ends that never began", reading.layout)

@@ -13,6 +13,7 @@ from ebert.text import titles
 
 Row = tuple[str, dict[str, Any]]  # where it stands, for messages; what it is
 
+UNREADABLE = (LookupError, TypeError, ValueError, OverflowError, AttributeError)  # what odd values in an object raise
 _NOT_ENTITIES = ("DATETIME", "QUANTITY")  # dates and amounts, which ELEVANT labels too
 _UNKNOWN = "Unknown"  # what ELEVANT calls an entity whose name it does not know
 
@@ -24,12 +25,33 @@ def rows(lines: Iterable[str], name: str, layout: str) -> Iterator[Row]:
             continue
         where = f"{name}, line {number}"
         try:
-            value = json.loads(line)
-        except json.JSONDecodeError as error:
+            value = decoded(line)
+        except ValueError as error:
             raise problem(where, f"not JSON ({error})", layout) from None
         if not isinstance(value, dict):
             raise problem(where, "not a JSON object", layout)
         yield where, value
+
+
+def decoded(line: str) -> Any:
+    """Decode a line; whatever is wrong with it is a `ValueError`."""
+    try:
+        return json.loads(line)
+    except RecursionError:
+        raise ValueError("it has too many brackets inside each other") from None
+
+
+def id_of(row: dict[str, Any], number: int) -> Any:
+    """Give the id of an object, or its number."""
+    found = row.get("id")
+    return number if found is None else found
+
+
+def name_of(value: Any) -> str:
+    """Give the name of an entity, an empty one for none."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{value!r} is no name")
+    return value or ""
 
 
 def read_own(given: Iterable[Row], reading: Reading) -> None:
@@ -38,15 +60,15 @@ def read_own(given: Iterable[Row], reading: Reading) -> None:
         text = text_of(where, row, "text", reading)
         try:
             mentions = row.get("mentions", row.get("gold")) or ()
-            labels = [Label(int(m["start"]), int(m["end"]), (str(m["entity"]),)) for m in mentions]
+            labels = [Label(int(m["start"]), int(m["end"]), (name_of(m["entity"]),)) for m in mentions]
             ignore = [(int(start), int(end)) for start, end in row.get("ignore") or ()]
             sentences = [int(start) for start in row.get("sentences") or ()]
-        except (KeyError, TypeError, ValueError) as error:
+        except UNREADABLE as error:
             raise problem(
                 where, f"a mention, a span or a sentence cannot be read ({error!r})", reading.layout
             ) from None
         title = row.get("title")
-        reading.add(row.get("id", number), text, labels, ignore=ignore, sentences=sentences, title=title)
+        reading.add(id_of(row, number), text, labels, ignore=ignore, sentences=sentences, title=title)
 
 
 def read_zelda(given: Iterable[Row], reading: Reading) -> None:
@@ -56,12 +78,12 @@ def read_zelda(given: Iterable[Row], reading: Reading) -> None:
         try:
             spans, names = row["index"], row["wikipedia_titles"]
             pairs = list(zip(spans, names, strict=True))
-            labels = [Label(int(start), int(end), (name or "",)) for (start, end), name in pairs]
+            labels = [Label(int(start), int(end), (name_of(name),)) for (start, end), name in pairs]
         except KeyError as error:
             raise problem(where, f"there is no {error}", reading.layout) from None
-        except (TypeError, ValueError) as error:
+        except UNREADABLE as error:
             raise problem(where, f"'index' and 'wikipedia_titles' do not fit ({error})", reading.layout) from None
-        name = row.get("id", number)
+        name = id_of(row, number)
         reading.add(name, text, labels, title=name.replace("_", " ") if isinstance(name, str) else None)
 
 
@@ -77,11 +99,11 @@ def read_elevant(given: Iterable[Row], reading: Reading) -> None:
         try:
             first, last = map(int, row.get("evaluation_span") or (0, len(text)))
             labels, ignore = _elevant_labels(row["labels"], first, last, reading)
-        except (KeyError, TypeError, ValueError) as error:
+        except UNREADABLE as error:
             raise problem(where, f"a label cannot be read ({error!r})", reading.layout) from None
         ignore += [(0, first)] * (first > 0) + [(last, len(text))] * (last < len(text))
         article = "wikipedia.org" in str(row.get("url", ""))
-        reading.add(row.get("id", number), text, labels, ignore=ignore, title=row.get("title") if article else None)
+        reading.add(id_of(row, number), text, labels, ignore=ignore, title=row.get("title") if article else None)
 
 
 def _elevant_labels(

@@ -69,8 +69,11 @@ def read_kilt(given: Iterable[jsonl.Row], reading: Reading) -> None:
     for number, (where, row) in enumerate(given, 1):
         line = _line(where, jsonl.text_of(where, row, "input", reading), reading)
         outputs = row.get("output") or []
-        names = [str(output["answer"]) for output in outputs if isinstance(output, dict) and output.get("answer")]
-        new = _Document(row.get("id", number), line.blanks, {line.first, line.stop})
+        try:
+            names = [jsonl.name_of(output["answer"]) for output in outputs if "answer" in output]
+        except jsonl.UNREADABLE as error:
+            raise problem(where, f"'output' cannot be read ({error!r})", reading.layout) from None
+        new = _Document(jsonl.id_of(row, number), line.blanks, {line.first, line.stop})
         documents.setdefault(line.characters, new).add(line, names)
     for characters, document in documents.items():
         text, labels = document.text(characters)

@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import io
-import json
 import lzma
 import zlib
 from collections.abc import Callable, Iterable
@@ -73,8 +72,8 @@ def is_labelled(text: str) -> bool:
     first = next((line.strip() for line in io.StringIO(text) if line.strip()), "")
     if first.startswith("{"):
         try:
-            row = json.loads(first)
-        except json.JSONDecodeError:
+            row = jsonl.decoded(first)
+        except ValueError:
             return False
         return "input" in row and "text" not in row
     turtle = first.lower().startswith(("@prefix", "@base", "prefix ")) and "nif-core#" in text
@@ -83,8 +82,8 @@ def is_labelled(text: str) -> bool:
 
 def _recognise_json(line: str, name: str) -> str:
     try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
+        row = jsonl.decoded(line)
+    except ValueError as error:
         raise EbertError(f"{name} begins like JSON, a document a line, but line 1 is not ({error})") from None
     if "wikipedia_titles" in row:
         return "zelda"

@@ -19,3 +19,11 @@ def test_short_work_writes_nothing(capsys):
     with progress.progress("import") as advance:
         advance(5)
     assert capsys.readouterr().err == ""
+
+
+def test_slow_work_has_a_rate_too(capsys, monkeypatch):
+    clock = iter((0.0, 40.0))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    with progress.progress("training", unit="steps") as advance:
+        advance(20)
+    assert capsys.readouterr().err == "training: 20 steps, 0.50 a second\n"

@@ -60,7 +60,7 @@ class _Lines:
             return
         self._last = now
         rate = self._done / (now - self._start)
-        line = f"{self._what}: {self._done:,} {self._unit}, {rate:,.0f} a second"
+        line = f"{self._what}: {self._done:,} {self._unit}, {rate:,.{0 if rate >= 10 else 2}f} a second"
         if self._total:
             line += f", {self._done / self._total:.0%}, {(self._total - self._done) / rate:,.0f} s left"
         print(line, file=sys.stderr, flush=True)  # noqa: T201

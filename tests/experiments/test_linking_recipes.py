@@ -42,14 +42,9 @@ def work(tmp_path):
 
 def test_the_strategies_are_held_against_each_other_and_kept(work, monkeypatch, capsys):
     strategies = recipe("strategies")
-    monkeypatch.setattr(strategies, "CHUNK", 64)
-    for name, options in strategies.ROWS.items():
-        monkeypatch.setitem(
-            strategies.ROWS, name, type(options)(strategy=options.strategy, block=options.block, chunk=64)
-        )
 
     def run(*more):
-        out = ["--work", str(work), "--out", str(work / "out"), "--spans", "8"]
+        out = ["--work", str(work), "--out", str(work / "out"), "--spans", "8", "--chunk", "64"]
         monkeypatch.setattr(sys, "argv", ["strategies.py", *out, *more])
         strategies.main()
         return json.loads((work / "out.json").read_text("utf-8"))

@@ -5,7 +5,7 @@
 It needs the documents and the model that `experiments/linking.py` leaves in --work (its first steps suffice). Every row
 is trained on the same labelled spans, in chunks of at most 128 wordpieces (--chunk), tuned on 20 held-out documents and
 judged on 20 others in one round, end to end and with given mentions; each is held against the paper's by a paired
-bootstrap over documents. On two slow cores the paper's way takes an hour, with chunks of 256 two hours and a half.
+bootstrap over documents. On two slow cores the paper's way takes an hour, with chunks of 256 it takes two.
 Complete rows are kept, and a stopped training goes on; the seconds, which those of tuning are part of, are those of the
 last start. Writes OUT.json and OUT.md.
 """

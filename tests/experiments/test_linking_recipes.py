@@ -10,6 +10,7 @@ import encoders
 import pytest
 
 from ebert import EBert, Vectors
+from ebert.linking.evaluating import Counts, DocumentScore, Evaluation
 
 sys.path.append(str(Path(__file__).parents[1] / "linking"))
 import link_world
@@ -65,6 +66,34 @@ def test_the_strategies_are_held_against_each_other_and_kept(work, monkeypatch, 
     with pytest.raises(SystemExit, match="4 held-out documents are too few to tune and judge on 3 each"):
         monkeypatch.setattr(strategies, "FIGURES", "other.json")
         run("--documents", "3")
+
+
+@pytest.mark.parametrize("ours", ["E-BERT-MLM", "E-BERT-MLM without refinement"])
+def test_a_linker_is_held_against_the_baselines_that_were_run(tmp_path, ours):
+    linking = recipe("linking")
+    counts = {  # of two documents with two gold mentions each: how many links, and how many are right
+        "prior only": ((2, 1), (2, 1)),
+        ours: ((2, 2), (2, 2)),
+        "Wikipedia2Vec-BERT-random without refinement": ((2, 2), (2, 0)),
+    }
+    rows = {name: {one: {} for one in linking.SETS} for name in counts}
+    for name in linking.SETS:
+        for kind in linking.KINDS:
+            for row, documents in counts.items():
+                made = [Counts(2, *counted) for counted in documents]
+                scores = tuple(DocumentScore(str(n), one, one, reachable=2) for n, one in enumerate(made))
+                value = Evaluation(scores).value(per_document=True)
+                path = linking.figures(tmp_path, row, name, kind)
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(json.dumps(value), "utf-8")
+                rows[row][name][kind] = value
+    found = linking.compare(tmp_path, rows, linking.SETS)
+    assert list(found) == ["prior only", "Wikipedia2Vec-BERT-random without refinement"]
+    assert {change[kind]["value"] for change in found["prior only"].values() for kind in linking.KINDS} == {50}
+    lines = linking.table({"rows": rows, "differences": found}).splitlines()
+    assert sum(line.startswith(f"| {ours} against, with 95 % intervals |") for line in lines) == len(linking.KINDS)
+    assert lines.count("| prior only | " + " | ".join(["+50.0 [+50.0, +50.0]"] * 4) + " |") == len(linking.KINDS)
+    assert linking.compare(tmp_path, ["prior only"], linking.SETS) == {}
 
 
 def test_a_working_folder_keeps_to_its_store(work, world):

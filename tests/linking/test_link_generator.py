@@ -90,6 +90,57 @@ def test_capitals_count_all_spellings(tmp_path):
     assert span.link_probability == pytest.approx(10 / 2_000_010)
 
 
+def test_capitals_that_are_no_headline_are_what_they_are_as_written(tmp_path):
+    """ "the WHO" is a name, however often "who" is none; a headline does not tell."""
+    table = {"WHO": (500, {"NATO": 60}), "Who": (2_000, {"London": 5}), "who": (50_000, {"Cairo": 1})}
+    store = link_world.write_store(tmp_path / "store", table=table)
+
+    def found(text):
+        return [
+            (text[s.start : s.end], *(c.title for c in s.choices)) for s in TableGenerator(store)(Document("1", text))
+        ]
+
+    assert found("Officials of the WHO said that they are both injured .") == [("WHO", "NATO")]
+    assert found("the OPEC, WHO and the UNICEF") == [("WHO", "NATO")]
+    for headline in ("MAN WHO SHOT TWO", "WHO", "They are both injured and\nMAN WHO\nwill miss the opening"):
+        assert found(headline) == []
+    assert TableGenerator(store).at("the WHO said", 4, 7).choices[0].prior == 1
+    assert [c.title for c in TableGenerator(store).at("MAN WHO SHOT", 4, 7).choices] == ["NATO", "London", "Cairo"]
+
+
+def test_capitals_that_nothing_is_known_of_are_read_otherwise(find):
+    assert find("Nadim Ladki LONDON 1996-12-06 Both are injured")["LONDON"].choices[0].title == "London"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("He left the U.S. for good", "U.S."),
+        ("He left the U. S. for good.", "U. S."),
+        ("He left the U.S.", "U.S."),
+        ("He left the U.S for good.", "U.S"),
+        ("the U.S.S.R. is gone", "U.S"),
+        ("He owns Yahoo! shares", "Yahoo!"),
+        ("He owns Yahoo!", "Yahoo!"),
+        ("He owns Yahoo.", "Yahoo"),
+        ("He met Martin King Jr. there", "Martin King Jr."),
+        ("He met Martin King Jr there.", "Martin King Jr"),
+        ("He ate at McDonald.", "McDonald"),
+        ("Does he like Cairo?", "Cairo"),
+        ("Malcolm X.", "Malcolm X"),
+        ("All are at Riot! Act one", "Riot!"),
+        ("ALL ARE AT RIOT!", "RIOT!"),
+    ],
+)
+def test_the_mark_that_a_name_ends_with_is_part_of_it(tmp_path, text, expected):
+    entities = ["United States", "Yahoo!", "Riot! (album)", "Martin King", "McDonald", "Cairo", "Malcolm X"]
+    surfaces = ["U S", "Yahoo", "Riot", "Martin King Jr", "McDonald", "Cairo", "Malcolm X"]
+    table = {surface: (9, {title: 9}) for surface, title in zip(surfaces, entities, strict=True)}
+    store = link_world.write_store(tmp_path / "store", table=table, entities=entities, redirects=[], wikidata=[])
+    [span] = TableGenerator(store)(Document("1", text))
+    assert text[span.start : span.end] == expected
+
+
 def test_possessives_hyphens_and_the_first_letter(find):
     assert "McDonald's" in find("I ate at McDonald's.")
     assert "McDonald’s" in find("I ate at McDonald’s.")

@@ -67,6 +67,15 @@ def test_labels():
     assert counts == {GOLD: 1, OVER: 3, NOT_AMONG: 1, IGNORED: 1}
 
 
+def test_a_name_that_is_gold_but_for_its_marks_is_not_taught_as_none():
+    text = TEXT.replace("England", '"England"')
+    document = Document("1", text, (Mention(47, 56, "England"),))
+    (one,), counts = examples(tiny.linker(), [document])
+    assert not one.gold
+    assert [text[p.span.start : p.span.end] for p in one.nulls] == ["Adams", "Platt", "injured", "World Cup", "Cup"]
+    assert counts == {OVER: 5, IGNORED: 1}
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_an_epoch_without_subsampling_has_every_span_once(strategy):
     linker = tiny.linker(strategy=strategy)

@@ -1,13 +1,14 @@
 """Training data: potential spans with their gold entities, and the over-generated ones with the null entity.
 
 A span whose gold entity is not among its candidates is left out, as in the paper, and so is one that a document says
-nothing about (`Document.ignore`). An epoch may see a part of the over-generated spans only, another part each time;
-these weigh more in the loss, so that the loss stays what it is on average.
+nothing about (`Document.ignore`), and one that is gold but for the marks at its edges, as `hard` of `"hard"` is. An
+epoch may see a part of the over-generated spans only, another part each time; these weigh more in the loss, so that the
+loss stays what it is on average.
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,7 @@ from ebert.linking.inputs import Laid
 from ebert.linking.linker import Linker
 from ebert.linking.model import NULL
 from ebert.linking.refinement import State
+from ebert.linking.words import bare
 
 GOLD, OVER, NOT_AMONG, IGNORED = (
     "gold spans",
@@ -52,8 +54,11 @@ def examples(linker: Linker, documents: Sequence[Document]) -> tuple[list[Exampl
             document = part[chunk.document]
             entities = {(mention.start, mention.end): mention.entity for mention in document.gold}
             ignored = ignoring(document)
+            almost = {bare(document.text, mention.start, mention.end) for mention in document.gold}
             for placed in chunk.spans:
-                label = _label(placed.span, entities, ignored, counts)
+                span = placed.span
+                unsure = ignored(span.start, span.end) or bare(document.text, span.start, span.end) in almost
+                label = _label(span, entities, unsure, counts)
                 if label == NULL:
                     nulls.append(placed)
                 elif label is not None:
@@ -63,15 +68,13 @@ def examples(linker: Linker, documents: Sequence[Document]) -> tuple[list[Exampl
     return found, counts
 
 
-def _label(
-    span: Span, gold: dict[tuple[int, int], str], ignored: Callable[[int, int], bool], counts: Counter[str]
-) -> int | None:
+def _label(span: Span, gold: dict[tuple[int, int], str], unsure: bool, counts: Counter[str]) -> int | None:
     entity = gold.get((span.start, span.end))
     if entity is not None:
         titles = [choice.title for choice in span.choices]
         counts[GOLD if entity in titles else NOT_AMONG] += 1
         return 1 + titles.index(entity) if entity in titles else None
-    if ignored(span.start, span.end):
+    if unsure:
         counts[IGNORED] += 1
         return None
     counts[OVER] += 1

@@ -3,7 +3,7 @@
 Every run of up to ten words that the mention table knows is a span. A run grows only while a surface of the table goes
 on like it, so the time is linear in the text. Spans may overlap, and many name nothing where they stand: rejecting them
 is the model's part. Words are split as in the table, at every punctuation mark, so that possessives ("England's") and
-compounds ("UK-based") need no rule of their own.
+compounds ("UK-based") need no rule of their own; only the mark that a name ends with ("U.S.", "Yahoo!") does.
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import Any
 from ebert.errors import EbertError
 from ebert.linking.document import Choice, Document, Generator, Span
 from ebert.linking.spelling import Spelling, beginnings, unspelt
-from ebert.linking.words import places_of, runs, word_of
+from ebert.linking.words import closed, in_headline, places_of, runs, word_of
 from ebert.vectors import Vectors
 
 Chosen = tuple[tuple[Choice, ...], float | None]  # what a span may mean, and its link probability
@@ -90,10 +90,10 @@ class TableGenerator:
         self._refresh()
         given, lowercase = text[start:end], self.vectors.lowercase
         words = [word_of(given, *place, lowercase=lowercase) for place in places_of(given, self._is_word)]
-        if words and len(words) > 1 and words[-1] in ("s", "S") and text[start:end][-2:-1] in ("'", "’"):
-            found = self._any_spelling(words) or self._any_spelling(words[:-1])
-        else:
-            found = self._any_spelling(words)
+        headline = in_headline(text, start, end)
+        found = self._any_spelling(words, headline)
+        if not found and len(words) > 1 and words[-1] in ("s", "S") and text[start:end][-2:-1] in ("'", "’"):
+            found = self._any_spelling(words[:-1], headline)
         return Span(start, end, found[0], found[1]) if found else None
 
     def describe(self) -> dict[str, Any]:
@@ -110,6 +110,7 @@ class TableGenerator:
         places = places_of(text, self._is_word)
         lowercase = self.vectors.lowercase
         words = [word_of(text, start, end, lowercase=lowercase) for start, end in places]
+        headlines = [word.isupper() and in_headline(text, *place) for word, place in zip(words, places, strict=True)]
         ends = runs(text, places)
         for first, (start, _) in enumerate(places):
             alive = [Spelling()]  # ways to spell the words so far that some surface begins with
@@ -117,12 +118,13 @@ class TableGenerator:
             date = True  # so far
             for last in range(first, stop):
                 word = words[last]
-                alive = beginnings(alive, word, lowercase=lowercase, ignore_case=self.options.ignore_case)
-                end = places[last][1]
+                alive = beginnings(
+                    alive, word, lowercase=lowercase, ignore_case=self.options.ignore_case, headline=headlines[last]
+                )
                 date = date and is_date([word])
                 chosen = self._choose(tuple(alive)) or self._final(alive, last == first, lowercase)
                 if chosen and (self.options.dates or not date or chosen[1] is None):
-                    yield Span(start, end, *chosen)
+                    yield Span(start, closed(text, start, places[last][1], _best(chosen)), *chosen)
                 alive = [spelling for spelling in alive if self._continues(spelling.text)]
                 if not alive:
                     break
@@ -135,11 +137,11 @@ class TableGenerator:
         shorter = unspelt(alive[0].text) if single and not lowercase else None
         return self._choose((Spelling(shorter),)) if shorter else None
 
-    def _any_spelling(self, words: list[str]) -> Chosen | None:
+    def _any_spelling(self, words: list[str], headline: bool) -> Chosen | None:
         lowercase = self.vectors.lowercase
         alive = [Spelling()]
         for number, word in enumerate(words):
-            alive = beginnings(alive, word, lowercase=lowercase, ignore_case=True)
+            alive = beginnings(alive, word, lowercase=lowercase, ignore_case=True, headline=headline)
             if number < len(words) - 1:
                 alive = [spelling for spelling in alive if self._continues(spelling.text)]
         if not alive or not words:
@@ -183,6 +185,10 @@ class TableGenerator:
 def is_date(words: Iterable[str]) -> bool:
     """Tell whether words are nothing but numbers and months."""
     return all(_DATE.fullmatch(word) for word in words)
+
+
+def _best(chosen: Chosen) -> str:
+    return chosen[0][0].title
 
 
 def _together(meanings: list[_Meaning]) -> _Meaning:

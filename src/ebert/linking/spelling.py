@@ -23,19 +23,19 @@ class Spelling(NamedTuple):
 
 
 def beginnings(
-    before: Iterable[Spelling], word: str, *, lowercase: bool = False, ignore_case: bool = False
+    before: Iterable[Spelling], word: str, *, lowercase: bool = False, ignore_case: bool = False, headline: bool = True
 ) -> list[Spelling]:
     """Give the ways to spell some words and one more.
 
-    A word in capitals may be any of "NATO", "Nato" and "nato", all of the same rank, since a headline does not tell.
-    Otherwise the first word may begin with a small letter, and a word of one letter may be small, if nothing is known
-    of it as it is written.
+    A word in capitals may be any of "WHO", "Who" and "who", all of the same rank in a headline, which does not tell.
+    Elsewhere it is what it is as written, if anything is known of that. The first word may begin with a small letter,
+    and a word of one letter may be small, also if nothing is known of it as it is written.
     """
     spelt: dict[str, int] = {}
     for text, rank in before:
         first = not text
         start = f"{text} " if text else ""
-        for variant, cost in _variants(word, first, lowercase, ignore_case):
+        for variant, cost in _variants(word, first, lowercase, ignore_case, headline):
             spelt.setdefault(start + variant, max(rank, cost))
     return [Spelling(text, rank) for text, rank in spelt.items()]
 
@@ -46,12 +46,12 @@ def unspelt(words: str) -> str | None:
     return words[:-1] if long and words[-1] == "s" and words[-2:] != "ss" and not words.isupper() else None
 
 
-def _variants(word: str, first: bool, lowercase: bool, ignore_case: bool) -> list[tuple[str, int]]:
+def _variants(word: str, first: bool, lowercase: bool, ignore_case: bool, headline: bool) -> list[tuple[str, int]]:
     variants = [(word, AS_WRITTEN)]
     if lowercase:
         return variants
     if len(word) > 1 and word.isupper():
-        variants += [(_capital(word), AS_WRITTEN), (word.lower(), AS_WRITTEN)]
+        variants += [(other, AS_WRITTEN if headline else LOWERED) for other in (_capital(word), word.lower())]
     elif (first or len(word) == 1) and word[:1].isupper():
         variants.append((word[0].lower() + word[1:], LOWERED))
     if ignore_case and word[:1].islower():

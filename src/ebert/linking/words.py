@@ -20,6 +20,13 @@ _WRAP = re.compile(r" *\r?\n *")
 _WRAPPED = range(40, 121)  # characters of a line that is full: in lists they are fewer, in a whole paragraph more
 _STOP = re.compile(r"\.\s")
 _ABBREVIATION = 4  # letters at most
+# What the full stop after it belongs to: letters with full stops between them, and how names of people and firms end.
+_SHORT = re.compile(r"(?<!\w)(?:[^\W\d_]\. ?)+[^\W\d_]$|(?<!\w)(?:Jr|Sr|Inc|Ltd|Co|Corp|Bros|Ph\.D)$")
+_LAST = 24  # characters that tell whether it is so
+_MARKS = re.compile(r"[.!?…]+")
+_NOTE = re.compile(r" \([^()]*\)$")
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
+_NEAR, _AROUND = 3, 60  # words before and after one that tell whether it is in a headline, and how far they may be
 
 
 def places_of(text: str, known: Callable[[str], bool]) -> list[tuple[int, int]]:
@@ -77,6 +84,38 @@ def _broken(text: str, gap: str, start: int, end: int) -> bool:
     if _BREAK.search(gap) or (letters > _ABBREVIATION and _STOP.match(gap)):
         return True
     return not gap.isascii() and signs().search(gap) is not None
+
+
+def in_headline(text: str, start: int, end: int) -> bool:
+    """Tell whether the words around a place are in capitals too, or there are none, so that capitals mean nothing."""
+    before = text[max(0, start - _AROUND) : start].rpartition("\n")[2]
+    after = text[end : end + _AROUND].partition("\n")[0]
+    near = [*_LETTERS.findall(before)[-_NEAR:], *_LETTERS.findall(after)[:_NEAR]]
+    return 2 * sum(word.isupper() for word in near) >= len(near)
+
+
+def closed(text: str, start: int, end: int, title: str) -> int:
+    """Give the end of a name with the mark that belongs to it: of "U.S." always, of "Yahoo!" if its title has it."""
+    marks = _MARKS.match(text, end)
+    if marks is None or text[marks.end() : marks.end() + 1].isalnum():  # "U.S" of "U.S.S.R."
+        return end
+    if marks[0][0] == "." and _SHORT.search(text[max(start, end - _LAST) : end]):
+        return end + 1
+    name = _NOTE.sub("", title)
+    own = _MARKS.search(name, len(name.rstrip(".!?…")))
+    last = text[start:end].rpartition(" ")[2].casefold()
+    if own and marks[0].startswith(own[0]) and name[: own.start()].casefold().endswith(last):
+        return end + len(own[0])
+    return end
+
+
+def bare(text: str, start: int, end: int) -> tuple[int, int]:
+    """Give a place without the marks at its edges."""
+    while start < end and not text[start].isalnum():
+        start += 1
+    while end > start and not text[end - 1].isalnum():
+        end -= 1
+    return start, end
 
 
 @cache

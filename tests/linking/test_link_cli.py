@@ -1,6 +1,7 @@
 """``ebert link`` as the shell runs it: data in, figures and links out, bad input named."""
 
 import json
+import os
 
 import corpora
 import encoders
@@ -276,10 +277,12 @@ def test_run_reads_files_folders_lines_and_standard_input(ebert, model, tmp_path
         return [json.loads(line)["id"] for line in done.out.splitlines()]
 
     (folder / "c").write_text("Adams", "utf-8")
+    (folder / "d.tsv").write_text("-DOCSTART- (1 Zoo)\nAdams\n", "utf-8")
+    (folder / "e.tsv").write_text("a table\tof numbers\n", "utf-8")
     for passed_over in (".DS_Store", ".git/index", "program"):
         (folder / passed_over).parent.mkdir(exist_ok=True)
         (folder / passed_over).write_bytes(b"\xff\x00")
-    assert ids(folder) == ["a.txt", "x", "c"]
+    assert ids(folder) == ["a.txt", "x", "c", "1 Zoo"]
     assert ids(folder / "a.txt", "--lines") == ["a.txt:1", "a.txt:2"]
     assert ids(stdin="Adams and Platt") == ["stdin"]
     assert ids(stdin='\ufeff{"id": "y", "text": "Adams"}\n') == ["y"]
@@ -303,7 +306,7 @@ def test_a_layout_is_read_from_standard_input_too(ebert, model):
     kilt = lines({"id": "k", "input": "[START_ENT] Adams [END_ENT] met Platt", "output": [{"answer": "John Adams"}]})
     nif = """@prefix nif: <http://persistence.uni-leipzig.org/nlp2rdf/ontologies/nif-core#> .
 <http://x/n#char=0,15> a nif:Context ; nif:beginIndex 0 ; nif:endIndex 15 ; nif:isString "Adams met Platt" ."""
-    for text in (aida, kilt, nif):  # these cannot be taken for a text
+    for text in (aida, kilt, nif, f"# a comment\n\n{nif}"):  # these cannot be taken for a text
         done = ebert("link", "run", model, "--json", stdin=text)
         assert done.code == 0, done.err
         assert done.json["text"] == "Adams met Platt"
@@ -312,6 +315,27 @@ def test_a_layout_is_read_from_standard_input_too(ebert, model):
     done = ebert("link", "run", model, "--layout", "nif", stdin=aida)
     assert done.code == 2
     assert "stdin" in done.err
+
+
+@pytest.mark.parametrize("broken", ['{"text": "Adams"', '{"text": "Adams", "id": ' + "1" * 5000 + "}", "Adams"])
+def test_json_that_is_broken_from_the_first_line_on_is_no_text(ebert, model, tmp_path, broken):
+    path = tmp_path / "cut.jsonl"
+    path.write_text(broken + '\n{"text": "Platt"}\n', "utf-8")
+    done = ebert("link", "run", model, path, "--json")
+    assert (done.code, done.out) == (2, "")
+    assert "cut.jsonl, line 1: not JSON" in done.err
+    text = '{"Adams" and so on'
+    assert ebert("link", "run", model, "--json", stdin=text).json["text"] == text
+
+
+def test_ids_that_cannot_be_written(ebert, model, tmp_path):
+    folder, out = tmp_path / "texts", tmp_path / "out.jsonl"
+    folder.mkdir()
+    (folder / os.fsdecode(b"caf\xe9.txt")).write_text("Adams", "utf-8")
+    (folder / "more.jsonl").write_text('{"text": "Adams", "id": "\\ud800"}\n', "utf-8")
+    done = ebert("link", "run", model, folder, "--json", "--out", out)
+    assert done.code == 0, done.err
+    assert [json.loads(line)["id"] for line in out.read_text("utf-8").splitlines()] == ["caf?.txt", "?"]
 
 
 def test_what_was_left_out_is_told(ebert, model, data, tmp_path):

@@ -190,6 +190,7 @@ def test_kilt_text_is_the_same_whichever_mention_is_marked(tmp_path):
         (" [START_ENT] Oslo [END_ENT] ", "Oslo"),
         ("one\n [START_ENT] Oslo [END_ENT] \ntwo  [START_ENT] x", "one\nOslo\ntwo  [START_ENT] x"),
         ("to  [START_ENT] Oslo [END_ENT]  and  back", "to Oslo and  back"),
+        ("Oslo  and [START_ENT] Rome [END_ENT]" + " " * 300_000, "Oslo  and Rome"),
         ("שלום [START_ENT] Oslo [END_ENT] 😀 ", "שלום Oslo 😀 "),
     ],
 )
@@ -282,7 +283,7 @@ def test_damaged_files_are_named(tmp_path, suffix, pack):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"text": "a", "mentions": [{"start": 0}]}\n', "line 1: a mention"),
+        ('{"text": "a", "mentions": [{"start": 0}]}\n', "line 1: the title, a mention"),
         ('{"text": "a"}\n{"text": \n', "line 2: not JSON"),
         ('{"text": "a"}\n[1]\n', "line 2: not a JSON object"),
         ('{"text": "a"}\n{"id": 1}\n', "line 2: there is no 'text'"),
@@ -290,9 +291,11 @@ def test_damaged_files_are_named(tmp_path, suffix, pack):
         ("", "no layout"),
         ("just text", "no layout"),
         ('{"other": 1}', "none with 'text'"),
-        ('{"text": "a", "mentions": [{"start": 0, "end": 1e999, "entity": "A"}]}', "line 1: a mention"),
-        ('{"text": "a", "mentions": [{"start": 0, "end": 1, "entity": 5}]}', "line 1: a mention.*5 is no name"),
-        ('{"text": "a", "labels": [{"span": [], "entity_id": "Q1"}]}', "line 1: a label cannot be read"),
+        ('{"text": "a", "mentions": [{"start": 0, "end": 1e999, "entity": "A"}]}', "line 1: .*a mention"),
+        ('{"text": "a", "mentions": [{"start": 0, "end": 1, "entity": 5}]}', "line 1: .*a mention.*5 is no name"),
+        ('{"text": "a", "title": 5}', "line 1: the title.*5 is no name"),
+        ('{"text": "a", "title": 5, "url": "https://en.wikipedia.org/wiki/A", "labels": []}', "line 1: the title.*5"),
+        ('{"text": "a", "labels": [{"span": [], "entity_id": "Q1"}]}', "line 1: the title or a label cannot be read"),
         ('{"text": "a", "index": [[0, 1]], "wikipedia_titles": [5]}', "do not fit .*5 is no name"),
         ('{"input": "[START_ENT] a [END_ENT]", "output": 5}', "line 1: 'output' cannot be read"),
         ('{"text": "a"}\n{"id": ' + "1" * 5000 + "}", "line 2: not JSON"),
@@ -303,6 +306,11 @@ def test_damaged_files_are_named(tmp_path, suffix, pack):
 def test_broken_json(tmp_path, text, message):
     with pytest.raises(EbertError, match=message):
         read(write(tmp_path, text))
+
+
+def test_an_id_that_cannot_be_written_becomes_one(tmp_path):
+    reading = read(write(tmp_path, '{"id": "a\\ud800", "text": "a"}'))
+    assert [document.id for document in reading.documents] == ["a?"]
 
 
 def test_no_entity_and_no_id(tmp_path):

@@ -166,7 +166,7 @@ def test_accents_are_part_of_their_letters_in_other_tables(store, tmp_path, surf
     assert [(span.start, span.end) for span in generator(Document("1", "in Zürich"))] == [(3, 9)]
 
 
-@pytest.mark.parametrize("share", ["inf", "nan", "-0.5", "1e999"])
+@pytest.mark.parametrize("share", ["inf", "nan", "-0.5", "1e999", "1e300"])
 def test_a_share_that_is_none_is_named(store, tmp_path, share):
     path = tmp_path / "table.txt"
     path.write_text(f"Adams\t1\t1,0.5,John_Adams\nPlatt\t2\t1,{share},NATO\n", "utf-8")
@@ -176,13 +176,21 @@ def test_a_share_that_is_none_is_named(store, tmp_path, share):
 
 @pytest.mark.parametrize(
     "text",
-    ["Adams\tmany\t1,0.5,A\n", "Adams\n", "Adams\t1\t1,x,A\n", "Adams\t1\t1\n", "Adams\t²\t1,1,A\n", ""],
-)
+    [
+        "Adams\tmany\t1,0.5,A\n", "Adams\n", "Adams\t1\t1,x,A\n", "Adams\t1\t1\n", "Adams\t²\t1,1,A\n", "",
+        f"Adams\t{'9' * 23}\t1,1,A\n", f"Adams\t{'9' * 5000}\t1,1,A\n",
+    ],
+)  # fmt: skip
 def test_broken_tables(store, tmp_path, text):
     path = tmp_path / "table.txt"
     path.write_text(text, "utf-8")
     with pytest.raises(EbertError, match=r"line 1|no mentions"):
         list(knowbert.surfaces(path, store, knowbert.TableReport()))
+
+
+def test_a_folder_is_no_table(store, tmp_path):
+    with pytest.raises(EbertError, match="is a folder; give the table in it"):
+        list(knowbert.surfaces(tmp_path, store, knowbert.TableReport()))
 
 
 def given(tmp_path, store, *rows):
@@ -195,6 +203,23 @@ def test_given_priors_by_title(tmp_path, store):
     generator = given(tmp_path, store, {"surface": "London", "candidates": {"London": 3, "Cairo": 1}})
     [span] = generator(Document("1", "in London"))
     assert [(choice.title, choice.prior) for choice in span.choices] == [("London", 0.75), ("Cairo", 0.25)]
+
+
+def test_given_twice_counts_together(tmp_path, store):
+    spans = [{"start": 6, "end": 12, "candidates": [["London", 1]]}, {"start": 6, "end": 12, "candidates": ["Cairo"]}]
+    generator = given(
+        tmp_path, store,
+        {"surface": "al Qaeda", "candidates": {"London": 3, "Cairo": 1}},
+        {"surface": "al-Qaeda", "candidates": ["NATO"]},
+        {"id": "2", "spans": spans[:1]}, {"id": "2", "spans": spans[1:]},
+    )  # fmt: skip
+    [span] = generator(Document("1", "al-Qaeda"))
+    shares = [(choice.title, choice.prior) for choice in span.choices]
+    assert shares == [("London", 0.6), ("Cairo", 0.2), ("NATO", 0.2)]
+    [span] = generator(Document("2", "is in London"))
+    assert [(choice.title, choice.prior) for choice in span.choices] == [("Cairo", 0.5), ("London", 0.5)]
+    with pytest.raises(EbertError, match="priors of 'Cairo' and others are too large"):
+        given(tmp_path, store, *[{"surface": "London", "candidates": {"London": 1e308, "Cairo": 1e308}}] * 2)
 
 
 def test_given_surfaces_stay_in_their_sentence(tmp_path, store):

@@ -310,6 +310,8 @@ def test_html_is_escaped_and_keeps_the_text():
 def test_brackets():
     one = linked("Adams and [Platt]", (0, 5, "Tony Adams", None), (11, 16, "Platt", None))
     assert "".join(lines([one], "brackets")) == "[[Tony Adams|Adams]] and \\[[[Platt]]]\n"
+    own = linked("Quux", (0, 4, "A|B", None))  # a title that markup cannot have
+    assert "".join(lines([own], "brackets")) == "[[A¦B|Quux]]\n"
     with pytest.raises(EbertError, match="unknown format 'xml'"):
         list(lines([one], "xml"))
 

@@ -274,14 +274,13 @@ def _tool(
         generator: Generator
         if (Path(linker) / layout.INFO).is_file():
             store = Vectors.open(vectors or linker)
-            generator = TableGenerator(store)
+            generator = generator_of(given, store) if given else TableGenerator(store)
         else:
             from ebert.linking.linker import Linker
 
             loaded = Linker.from_pretrained(model_folder(linker), vectors=vectors, device=device)
+            use_candidates(loaded, given)
             store, generator = loaded.vectors, loaded.generator
-        if given:
-            generator = generator_of(given, store)
         options = PriorOptions() if threshold is None else PriorOptions(threshold)
         if tune:
             resolver = Resolver(store, ids)

@@ -4,7 +4,7 @@
 ``{"surface": words, "candidates": [...]}`` gives what words mean wherever they stand, and with an ``id`` in that
 document only, as lists that were made for every document do. A candidate is ``{"entity", "prior"}``, a pair of them, or
 a title alone; or all of them are an object of priors by title. Priors are renormalised, and where none is given, or all
-are 0, all are alike.
+are 0, all are alike. What several lines give for the same words or the same place counts together.
 """
 
 from collections import Counter
@@ -25,22 +25,26 @@ from ebert.vectors import Vectors
 
 LAYOUT = "candidates"
 
+Weights = dict[str, float]  # of candidates, by title
+Choices = tuple[Choice, ...]
+
 
 @dataclass(slots=True)
 class _Node:
     """The surfaces that begin with some words, by the word that comes next; and what these mean, if they are one."""
 
     after: "dict[str, _Node]" = field(default_factory=dict)
-    choices: tuple[Choice, ...] | None = None
+    weights: Weights | None = None
+    choices: Choices | None = None
 
-    def all(self) -> "Iterator[tuple[Choice, ...]]":
-        """Give what all of them mean."""
+    def named(self) -> "Iterator[_Node]":
+        """Give the ends of all of them."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
             waiting += node.after.values()
-            if node.choices is not None:
-                yield node.choices
+            if node.weights is not None:
+                yield node
 
 
 class GivenGenerator:
@@ -51,17 +55,21 @@ class GivenGenerator:
         self.dropped: Counter[str] = Counter()
         self._source: dict[str, str] = {}
         self._resolver, self._most = Resolver(vectors), candidates
-        self._spans: dict[str, list[tuple[int, int, tuple[Choice, ...]]]] = {}
+        places: dict[str, dict[tuple[int, int], Weights]] = {}
         self._surfaces: dict[str | None, _Node] = {}
         self._words: dict[str | None, set[str]] = {}
         for where, row in rows:
             try:
-                self._add(row)
+                self._add(row, places)
             except jsonl.UNREADABLE as error:
                 raise EbertError(f"{where}: no spans or surface with candidates ({error!r})") from None
-        self._any = any(choices for own in self._surfaces.values() for choices in own.all()) or any(
-            choices for own in self._spans.values() for _, _, choices in own
-        )
+        ends = [node for own in self._surfaces.values() for node in own.named()]
+        for node in ends:
+            node.choices = self._choices(node.weights or {})
+        self._spans = {
+            name: {place: self._choices(weights) for place, weights in own.items()} for name, own in places.items()
+        }
+        self._any = any(node.choices for node in ends) or any(any(own.values()) for own in self._spans.values())
 
     @classmethod
     def read(cls, path: str | Path, vectors: Vectors, *, candidates: int = 30) -> "GivenGenerator":
@@ -75,7 +83,7 @@ class GivenGenerator:
     def __call__(self, document: Document) -> list[Span]:
         """Give the spans of a document."""
         found = {(start, end): choices for start, end, choices in self._by_surface(document)}
-        for start, end, choices in self._spans.get(document.id, ()):
+        for (start, end), choices in self._spans.get(document.id, {}).items():
             if not 0 <= start < end <= len(document.text):
                 raise EbertError(
                     f"the candidates for {start}:{end} of document {document.id!r} are not for this text, which has "
@@ -92,7 +100,7 @@ class GivenGenerator:
         """Say which file it is, for a run's description."""
         return {**self._source, "candidates": self._most}
 
-    def _by_surface(self, document: Document) -> Iterable[tuple[int, int, tuple[Choice, ...]]]:
+    def _by_surface(self, document: Document) -> Iterable[tuple[int, int, Choices]]:
         names = [name for name in (document.id, None) if name in self._surfaces]
         if not names:
             return
@@ -108,7 +116,7 @@ class GivenGenerator:
                 if choices:
                     yield places[first][0], places[last][1], choices
 
-    def _add(self, row: Mapping[str, Any]) -> None:
+    def _add(self, row: Mapping[str, Any], places: dict[str, dict[tuple[int, int], Weights]]) -> None:
         name = str(row["id"]) if row.get("id") is not None else None
         if "surface" in row:
             words = known_words(jsonl.name_of(row["surface"]))
@@ -116,20 +124,21 @@ class GivenGenerator:
             node = self._surfaces.setdefault(name, _Node())
             for word in words:
                 node = node.after.setdefault(word, _Node())
-            node.choices = self._choices(row["candidates"])
+            node.weights = node.weights or {}
+            self._weigh(row["candidates"], node.weights)
             return
         if name is None:
             raise KeyError("id")
-        spans = self._spans.setdefault(name, [])
+        spans = places.setdefault(name, {})
         for span in row["spans"]:
-            spans.append((int(span["start"]), int(span["end"]), self._choices(span["candidates"])))
+            self._weigh(span["candidates"], spans.setdefault((int(span["start"]), int(span["end"])), {}))
 
-    def _choices(self, given: Iterable[Any]) -> tuple[Choice, ...]:
+    def _weigh(self, given: Iterable[Any], weights: Weights) -> None:
+        """Add the weights of some candidates to those that there are."""
         if isinstance(given, str):
             raise TypeError(f"{given!r} is no list")
         if isinstance(given, Mapping):  # priors by title
             given = given.items()
-        weights: dict[str, float] = {}
         for candidate in given:
             name, prior = _candidate(candidate)
             title = self._resolver.title((name,))
@@ -137,10 +146,12 @@ class GivenGenerator:
                 self.dropped["candidates that the store does not have"] += 1
             else:
                 weights[title] = weights.get(title, 0.0) + prior
+
+    def _choices(self, weights: Weights) -> Choices:
         best = sorted(weights.items(), key=lambda item: (-item[1], item[0]))[: self._most]
         total = sum(weight for _, weight in best)
         if total == inf:
-            raise ValueError("the priors are too large")
+            raise EbertError(f"the priors of {best[0][0]!r} and others are too large; give them as shares of one")
         return tuple(Choice(title, weight / total if total else 1 / len(best)) for title, weight in best)
 
 

@@ -6,7 +6,6 @@ stay right to three digits. The table does not know how often a mention's words 
 its number is kept; elsewhere every occurrence counts as a link, as in KnowBert, whose generator has no threshold.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +20,8 @@ from ebert.vectors.catalogue import Surface
 EXAMPLES = 5
 FACTORS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # the smallest will do: spellings are counted together
 NEAR = 0.0005  # how far a prior may be off
+DIGITS = 12  # of a frequency, at most
+MOST = 1000.0  # a "probability" may be several, added up, but not this many
 CLOSE = 0.005  # how far a link probability may be off, as a share of it
 
 
@@ -95,9 +96,13 @@ def _lines(path: Path, report: TableReport, advance: Advance) -> Iterator[tuple[
                 mention, *rest = line.split("\t")
                 if not rest or not rest[0].strip().isdecimal():
                     raise EbertError(f"{where}: no 'mention TAB frequency TAB id,probability,Title ...'")
+                if len(rest[0].strip()) > DIGITS:
+                    raise EbertError(f"{where}: the frequency has more than {DIGITS} digits; correct or remove it")
                 yield where, mention, int(rest[0]), [field for field in rest[1:] if field.strip()]
     except FileNotFoundError:
         raise EbertError(f"there is no table at {path}") from None
+    except IsADirectoryError:
+        raise EbertError(f"{path} is a folder; give the table in it") from None
     except UnicodeDecodeError as error:
         raise EbertError(f"{path} is not UTF-8 ({error}); convert it") from None
     if report.mentions + report.dropped.total() == 0:
@@ -113,7 +118,7 @@ def _candidate(given: str, where: str) -> tuple[float, str]:
         comma = ""
     if not comma or not title.strip():
         raise EbertError(f"{where}: {given[:60]!r} is not 'id,probability,Title' ({number[:20]!r} read)")
-    if not 0 <= value < math.inf:
+    if not 0 <= value <= MOST:
         raise EbertError(f"{where}: {share!r} in {given[:60]!r} is no probability; correct or remove it")
     return value, title.strip()
 

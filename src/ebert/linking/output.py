@@ -58,10 +58,13 @@ def as_json(linked: Linked) -> dict[str, Any]:
 
 
 def brackets(linked: Linked) -> str:
-    """Write links into the text, ``[[Tony Adams|Adams]] and ...``: what `Passage.parse` reads."""
+    """Write links into the text, ``[[Tony Adams|Adams]] and ...``: what `Passage.parse` reads.
+
+    A bar in the title of an entity of one's own, which the markup cannot have, is written as a broken one.
+    """
     text, out, done = linked.document.text, "", 0
     for mention in linked.mentions:
-        span = [(mention.start - done, mention.end - done, mention.entity)]
+        span = [(mention.start - done, mention.end - done, mention.entity.replace("|", "¦"))]
         out += markup.write(text[done : mention.end], span)
         done = mention.end
     return out + markup.write(text[done:], [])

@@ -9,10 +9,12 @@ from ebert.errors import EbertError
 from ebert.linking.document import Document
 from ebert.linking.readers import jsonl
 from ebert.linking.readers.reading import contents, is_labelled, parse
+from ebert.text import titles
 
 JSON = (".jsonl", ".ndjson")
 PACKED = (".gz", ".bz2", ".xz")
 PLAIN = (".txt", ".md", ".text", "")
+LABELLED = (".tsv", ".ttl", ".nif")  # in a folder, if they are
 HEAD = 4096  # bytes that tell whether a file is text
 
 
@@ -20,38 +22,37 @@ def from_paths(paths: Iterable[str | Path], *, lines: bool = False, layout: str 
     """Give the documents of files and of the files in folders. A text file is a document, or every line of it is."""
     for path in map(Path, paths):
         if path.is_dir():
-            found = [file for file in files.visible(path) if _kind(file) in (*JSON, *PLAIN) and not _is_binary(file)]
+            found = [file for file in files.visible(path) if _is_meant(file)]
             if not found:
                 raise EbertError(f"{path} has no text files (.txt, .md, .jsonl) in it")
             for file in found:
-                yield from _from_file(file, str(file.relative_to(path)), lines, layout)
+                yield from from_text(contents(file), str(file.relative_to(path)), lines=lines, layout=layout)
         elif path.exists():
-            yield from _from_file(path, path.name, lines, layout)
+            yield from from_text(contents(path), path.name, lines=lines, layout=layout)
         else:
             raise EbertError(f"there is no file {path}; a text itself is given with --text")
 
 
 def from_text(text: str, name: str, *, lines: bool = False, layout: str | None = None) -> Iterator[Document]:
-    """Give the documents of labelled data; else of JSONL if that is what it is, the lines of the text, or all of it."""
+    """Give the documents of labelled data; else of JSONL if that is what it is, the lines of the text, or all of it.
+
+    What is called .jsonl is JSONL, or broken; what is not may be a text that begins with a bracket.
+    """
     if layout is not None or is_labelled(text):
         for found in parse(text, name, layout).documents:
             yield Document(found.id, found.text, sentences=found.sentences)
         return
     first = next((line for line in io.StringIO(text) if line.strip()), "")
-    if first.lstrip().startswith("{") and _is_json(first):
+    if _kind(Path(name)) in JSON or (first.lstrip().startswith("{") and _is_json(first)):
         given = [(place, line) for place, line in enumerate(io.StringIO(text), 1) if line.strip()]
         for number, (place, line) in enumerate(given, 1):
             yield _from_row(line, f"{name}, line {place}", number)
     elif lines:
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
-                yield Document(f"{name}:{number}", line.rstrip("\r"))
+                yield Document(titles.as_text(f"{name}:{number}"), line.rstrip("\r"))
     else:
-        yield Document(name, text)
-
-
-def _from_file(path: Path, name: str, lines: bool, layout: str | None) -> Iterator[Document]:
-    yield from from_text(contents(path), name, lines=lines, layout=layout)
+        yield Document(titles.as_text(name), text)
 
 
 def _from_row(line: str, where: str, number: int) -> Document:
@@ -62,7 +63,7 @@ def _from_row(line: str, where: str, number: int) -> Document:
     text = row.get("text") if isinstance(row, dict) else row
     if not isinstance(text, str):
         raise EbertError(f"{where}: there is no 'text'")
-    return Document(str(jsonl.id_of(row, number)) if isinstance(row, dict) else str(number), text)
+    return Document(titles.as_text(str(jsonl.id_of(row, number) if isinstance(row, dict) else number)), text)
 
 
 def _is_json(line: str) -> bool:
@@ -70,6 +71,12 @@ def _is_json(line: str) -> bool:
         return isinstance(jsonl.decoded(line), dict)
     except ValueError:
         return False
+
+
+def _is_meant(path: Path) -> bool:
+    """Whether a file of a folder is to be linked."""
+    kind = _kind(path)
+    return (kind in (*JSON, *PLAIN) and not _is_binary(path)) or (kind in LABELLED and is_labelled(contents(path)))
 
 
 def _is_binary(path: Path) -> bool:

@@ -52,6 +52,11 @@ def is_text(name: str) -> bool:
     return True
 
 
+def as_text(name: str) -> str:
+    """Give a name that can be written down: what cannot becomes a question mark."""
+    return name.encode("utf-8", "replace").decode()
+
+
 def _first(title: str, change: Callable[[str], str]) -> str:
     """Change the case of the first letter, unless that makes two of it (ß, ŉ, İ), which Wikipedia does not do."""
     letter = change(title[0])

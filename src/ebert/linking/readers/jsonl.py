@@ -63,11 +63,11 @@ def read_own(given: Iterable[Row], reading: Reading) -> None:
             labels = [Label(int(m["start"]), int(m["end"]), (name_of(m["entity"]),)) for m in mentions]
             ignore = [(int(start), int(end)) for start, end in row.get("ignore") or ()]
             sentences = [int(start) for start in row.get("sentences") or ()]
+            title = name_of(row.get("title")) or None
         except UNREADABLE as error:
             raise problem(
-                where, f"a mention, a span or a sentence cannot be read ({error!r})", reading.layout
+                where, f"the title, a mention, a span or a sentence cannot be read ({error!r})", reading.layout
             ) from None
-        title = row.get("title")
         reading.add(id_of(row, number), text, labels, ignore=ignore, sentences=sentences, title=title)
 
 
@@ -99,11 +99,12 @@ def read_elevant(given: Iterable[Row], reading: Reading) -> None:
         try:
             first, last = map(int, row.get("evaluation_span") or (0, len(text)))
             labels, ignore = _elevant_labels(row["labels"], first, last, reading)
+            title = name_of(row.get("title")) or None
         except UNREADABLE as error:
-            raise problem(where, f"a label cannot be read ({error!r})", reading.layout) from None
+            raise problem(where, f"the title or a label cannot be read ({error!r})", reading.layout) from None
         ignore += [(0, first)] * (first > 0) + [(last, len(text))] * (last < len(text))
         article = "wikipedia.org" in str(row.get("url", ""))
-        reading.add(id_of(row, number), text, labels, ignore=ignore, title=row.get("title") if article else None)
+        reading.add(id_of(row, number), text, labels, ignore=ignore, title=title if article else None)
 
 
 def _elevant_labels(

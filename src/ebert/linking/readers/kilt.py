@@ -85,7 +85,7 @@ def _line(where: str, marked: str, reading: Reading) -> _Line:
     inside, end, after = rest.partition(_END)
     if not (start and end):
         raise problem(where, f"'input' has no {_START} ... {_END}", reading.layout)
-    left, middle, right = (_CHARACTER.findall(part) for part in (before, inside.strip(), after))
+    left, middle, right = (_CHARACTER.findall(part.rstrip()) for part in (before, inside.lstrip(), after))
     found = [*left, *middle, *right]
     blanks = [blank for blank, _ in found] + [_tail(after) if right else ""]
     first, stop = len(left), len(left) + len(middle)

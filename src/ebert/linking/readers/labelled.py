@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ebert.errors import EbertError
+from ebert.text import titles
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,8 @@ class Reading:
                 continue
             kept.append(label)
             end = label.end
-        self.documents.append(Labelled(str(id), text, tuple(kept), tuple(sorted(left_out)), tuple(sentences), title))
+        name = titles.as_text(str(id))
+        self.documents.append(Labelled(name, text, tuple(kept), tuple(sorted(left_out)), tuple(sentences), title))
 
     def _sound(self, text: str, labels: Iterable[Label]) -> Iterable[Label]:
         for label in labels:

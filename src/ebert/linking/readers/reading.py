@@ -76,8 +76,14 @@ def is_labelled(text: str) -> bool:
         except ValueError:
             return False
         return "input" in row and "text" not in row
-    turtle = first.lower().startswith(("@prefix", "@base", "prefix ")) and "nif-core#" in text
-    return turtle or first.startswith(("-DOCSTART-", "DOCSTART_"))
+    return first.startswith(("-DOCSTART-", "DOCSTART_")) or ("nif-core#" in text and _is_turtle(text))
+
+
+def _is_turtle(text: str) -> bool:
+    """Tell whether text begins as Turtle does, but for comments, and not as one about it."""
+    lines = (line.strip() for line in io.StringIO(text))
+    first = next((line for line in lines if line and not line.startswith("#")), "")
+    return first.lower().startswith(("@prefix", "@base", "prefix ", "base ", "<http"))
 
 
 def _recognise_json(line: str, name: str) -> str:

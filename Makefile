@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 EXTRAS ?= dev
+# Tests run side by side, a file in one process; what each of them computes is small, and faster on one thread.
+WORKERS ?= auto
 # uv's --resolution: `make test RESOLUTION=lowest-direct` tries the oldest supported dependencies.
 RESOLUTION ?= highest
 
@@ -29,7 +31,7 @@ demo: setup ## fetch the real BERT and let it answer with and without entities
 test: setup ## run all tests, with the real BERT (fetched once, 400 MB) and a real browser
 	$(BIN)/ebert bert get bert-base-cased
 	$(BIN)/python tests/get_chromium.py
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist loadfile
 
 check: setup ## formatting, lint and types
 	$(BIN)/ruff format --check .

@@ -229,8 +229,12 @@ def test_a_run_is_gone_on_with_on_the_same_things_only(ebert, model, data, tmp_p
     info = json.loads((tmp_path / "a" / "run.json").read_text("utf-8"))
     assert info["data"]["train"] == info["data"]["dev"] == {"file": data.name, "sha256": sha256(data)}
     assert info["generator"] == {"file": given.name, "sha256": sha256(given), "candidates": 1}
-    linked = ebert("link", "run", tmp_path / "a", "--text", "Adams")
-    assert "trained with candidates of given.jsonl; it now takes those of the mention table" in linked.err
+    prior = ["evaluate", tmp_path / "a", data, "--prior-only", "--json"]
+    for command in (["run", tmp_path / "a", "--text", "Adams"], prior):
+        told = ebert("link", *command).err
+        assert "trained with candidates of given.jsonl; it now takes those of the mention table" in told
+    recall = ebert("link", *prior, "--given", given).json["candidate_recall"]
+    assert recall == pytest.approx(100 / 3)  # England's: of Adams the prior sees one candidate, as the linker does
     linked = ebert("link", "run", tmp_path / "a", "--text", "England", "--given", given, "--json")
     assert "trained with" not in linked.err
     Linker.from_pretrained(tmp_path / "a").save_pretrained(tmp_path / "copy")

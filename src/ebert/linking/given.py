@@ -21,6 +21,7 @@ from ebert.linking.readers import jsonl
 from ebert.linking.readers.reading import contents
 from ebert.linking.resolve import Resolver
 from ebert.linking.words import known_words, places_of, runs, word_of
+from ebert.text import titles
 from ebert.vectors import Vectors
 
 LAYOUT = "candidates"
@@ -117,7 +118,7 @@ class GivenGenerator:
                     yield places[first][0], places[last][1], choices
 
     def _add(self, row: Mapping[str, Any], places: dict[str, dict[tuple[int, int], Weights]]) -> None:
-        name = str(row["id"]) if row.get("id") is not None else None
+        name = titles.as_text(str(row["id"])) if row.get("id") is not None else None  # as documents are called
         if "surface" in row:
             words = known_words(jsonl.name_of(row["surface"]))
             self._words.setdefault(name, set()).update(words)

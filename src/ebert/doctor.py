@@ -10,10 +10,13 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ebert import __version__
 from ebert.errors import EbertError
+
+if TYPE_CHECKING:
+    from ebert.vectors import Vectors
 
 NEEDED = ("torch", "transformers", "tokenizers", "safetensors", "huggingface-hub", "numpy")
 OPTIONAL = {
@@ -103,6 +106,8 @@ def _store(folder: Path) -> Iterator[Check]:
 
     with Vectors.open(folder) as vectors:
         yield Check(str(folder), "good", repr(vectors))
+        yield _hashes(vectors)
+        yield from _added(vectors)
         facts = vectors.describe()
         kinds: tuple[Kind, ...] = ("words", "entities")
         for kind in kinds:
@@ -122,20 +127,42 @@ def _store(folder: Path) -> Iterator[Check]:
                 yield Check(f"{kind}' vectors", "note", f"{zero:,} of {facts[kind]:,} are all zeros")
 
 
+def _hashes(vectors: "Vectors") -> Check:
+    if not vectors.info.sha256:
+        return Check("files of the store", "note", "not compared: stores of version 0.1 have no hashes; save it anew")
+    if damaged := vectors.info.damaged(vectors.path):
+        return Check("files of the store", "bad", f"{', '.join(damaged)}: not as written; restore the store")
+    return Check("files of the store", "good", "as they were written")
+
+
+def _added(vectors: "Vectors") -> Iterator[Check]:
+    """Read all additions, whose checksums are looked at, and look for those that belong to another store."""
+    added = sum(1 for _ in vectors.added())
+    if added:
+        yield Check("added entities", "good", f"{added:,}, as they were written")
+    if unread := vectors.unread_additions():
+        what = f"{unread:,} bytes are no whole addition: one that was interrupted, or that is damaged"
+        yield Check(vectors.info.added, "note", what)
+    for other in sorted(vectors.path.glob("added-*.log")):
+        if other.name != vectors.info.added:
+            yield Check(other.name, "note", "additions to another store than the one in this folder; they are not used")
+
+
 def _model(folder: Path) -> Iterator[Check]:
-    from ebert.model.folder import ModelInfo, load_alignment, resolve
+    from ebert.marks import locate
+    from ebert.model.folder import ModelInfo, encoder_of, load_alignment
 
     info = ModelInfo.read(folder)
     alignment = load_alignment(folder, info)
     report = alignment.report
     yield Check(str(folder), "good", f"W from {alignment.source} to {alignment.target}, {report.pairs:,} pairs")
-    store = Path(resolve(folder, info.vectors.name))
     try:
+        store = locate(folder, info.vectors.name, ours=info.ours)
         yield from _store(store)
         yield from _agrees(folder, store, info.vectors.fingerprint)
     except EbertError as error:
-        yield Check(str(store), "bad", str(error))
-    yield from _encoder_of(resolve(folder, info.encoder.name), info.encoder.fingerprint, folder)
+        yield Check(info.vectors.name, "bad", str(error))
+    yield from _encoder_of(encoder_of(folder, info), info.encoder.fingerprint, folder)
 
 
 def _agrees(folder: Path, store: Path, fingerprint: str) -> Iterator[Check]:
@@ -154,7 +181,7 @@ def _encoder_of(name: str, fingerprint: str, folder: Path) -> Iterator[Check]:
 
     try:
         place = (
-            get_bert(name) if Path(name).is_absolute() else get_bert(name, source="cache")
+            get_bert(name) if Path(name).is_absolute() else get_bert(name, source="cache", local=False)
         )  # a check fetches nothing
     except EbertError as error:
         yield Check("model and encoder", "note", f"not compared: {error}")

@@ -1,6 +1,7 @@
 """Writing files and folders so that a crash leaves the old or the new one, never half of either."""
 
 import ctypes
+import errno
 import hashlib
 import json
 import lzma
@@ -9,65 +10,62 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from ebert import packed, places
 from ebert.errors import EbertError
 
 BLOCK = 1 << 20  # bytes to copy at a time
 
 
 @contextmanager
-def replacing(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
-    """Open a temporary file beside `path`, which takes its place when the block ends well and is removed otherwise."""
+def replacing(path: Path, mode: str = "wb", *, sweep: bool = True) -> Iterator[IO[Any]]:
+    """Open a temporary file beside `path`, which takes its place when the block ends well and is removed otherwise.
+
+    What killed processes left of the same file is removed, unless told otherwise: that costs a look at the folder.
+    """
     make_parent(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, mode, encoding=None if "b" in mode else "utf-8") as file:
+    if sweep:
+        places.sweep(path.parent, path.name)
+    with places.beside(path) as place:
+        with (place / places.NEW).open(mode, encoding=None if "b" in mode else "utf-8") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        (place / places.NEW).replace(path)
+        places.sync(path.parent)
 
 
 @contextmanager
 def replacing_folder(path: Path, *, overwrite: bool = False, marker: str | None = None) -> Iterator[Path]:
-    """Give a temporary folder beside `path`, which takes its place when the block ends well and is removed otherwise.
+    """Make a temporary folder beside `path`, which takes its place when the block ends well and is removed otherwise.
 
-    Only a folder that has the file `marker` is ever overwritten, so that a slip of the pen costs no thesis.
-    Where the system can swap two folders in one step, it does. Elsewhere an existing folder is put aside for a moment,
-    and put back by `recover` if the power fails right then.
+    Only a folder that has the file `marker` is ever overwritten, so that a slip of the pen costs no thesis. If `path`
+    is a link to a folder, that folder is replaced and the link stays.
+    Where the system can swap two folders in one step, it does. Elsewhere an existing folder is put aside for a moment;
+    readers wait that long (`recover`), and if this process is killed right then, they put the new one in its place.
     """
-    path = path.absolute()
+    path = _behind_links(path)
     refuse_existing(path, overwrite=overwrite, marker=marker)
     make_parent(path)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
-        temporary.chmod(0o777 & ~_umask())
-        yield temporary
-        if path.exists() and _exchange(temporary, path):
-            shutil.rmtree(temporary, ignore_errors=True)  # the old one by now
-            return
-        aside = _aside(path)
-        if path.exists():
-            shutil.rmtree(aside, ignore_errors=True)
-            path.replace(aside)
-        temporary.replace(path)
-        shutil.rmtree(aside, ignore_errors=True)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        recover(path)
-        raise
+    places.sweep(path.parent, path.name)
+    with places.beside(path) as place:
+        (place / places.NEW).mkdir()
+        yield place / places.NEW
+        for file in (place / places.NEW).rglob("*"):
+            if not file.is_symlink():
+                places.sync(file)
+        places.sync(place / places.NEW)
+        refuse_existing(path, overwrite=overwrite, marker=marker)  # somebody may have made one meanwhile
+        _swap(place, path)
+        places.sync(path.parent)
 
 
 def refuse_existing(path: Path, *, overwrite: bool, marker: str | None = None) -> None:
-    """Complain about a target that holds something, unless it may be overwritten. An empty folder is no obstacle."""
+    """Raise an error if a target holds something, unless it may be overwritten. An empty folder is no obstacle."""
+    recover(path)
     if path.is_file():
         raise EbertError(f"{path} is a file; choose another place")
     if not path.is_dir() or not any(path.iterdir()):
@@ -101,10 +99,8 @@ def refuse_unwritable(path: Path) -> None:
 
 
 def recover(path: Path) -> None:
-    """Put a folder back that an interrupted swap left aside."""
-    aside = _aside(path)
-    if aside.is_dir() and not path.exists():
-        aside.replace(path)
+    """Put a folder back that an interrupted swap left aside; wait for a swap that is under way."""
+    places.recover(_behind_links(path))
 
 
 def visible(folder: Path) -> list[Path]:
@@ -124,11 +120,13 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path, what: str) -> dict[str, Any]:
     """Read a JSON object, compressed if its name says so; `what` names the thing it belongs to in the error."""
     try:
-        data = path.read_bytes()
-        value = json.loads(lzma.decompress(data) if path.suffix == ".xz" else data)
+        if path.exists() and not path.is_file():
+            raise EbertError(f"{path} is not a file; make {what} again or restore it")  # a pipe would be waited for
+        with packed.bounded(path) as file:
+            value = json.loads(file.read())
     except FileNotFoundError:
         raise EbertError(f"{path.parent} is not {what}: it has no {path.name}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, lzma.LZMAError) as error:
+    except (ValueError, RecursionError, EOFError, lzma.LZMAError) as error:  # a ValueError: 5,000 digits, or not UTF-8
         raise EbertError(f"{path} is damaged ({error}); make {what} again or restore the file") from None
     if not isinstance(value, dict):
         raise EbertError(f"{path} is damaged (not a JSON object); make {what} again or restore the file")
@@ -139,6 +137,30 @@ def sha256(path: Path) -> str:
     """Hash a file without reading it into memory at once."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _swap(place: Path, path: Path) -> None:
+    """Put what is new in a place where `path` is. What was there before is in the place then."""
+    new, old = place / places.NEW, place / places.OLD
+    try:
+        while True:
+            if path.exists():
+                if _exchange(new, path):
+                    return
+                shutil.rmtree(old, ignore_errors=True)
+                with suppress(FileNotFoundError):
+                    path.rename(old)
+            try:
+                new.rename(path)
+            except OSError as error:
+                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                    raise
+            else:
+                return  # or another writer was faster: what it has written goes aside, too
+    except BaseException:
+        if old.is_dir() and not path.exists():
+            old.rename(path)
+        raise
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -153,11 +175,6 @@ def _exchange(one: Path, other: Path) -> bool:
     return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
 
 
-def _aside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.old")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _behind_links(path: Path) -> Path:
+    """Return the absolute path of a folder, or of what it is a link to."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path.absolute()

@@ -7,21 +7,29 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from ebert import places
 from ebert.errors import EbertError
 
 LOCK = ".lock"
 
 
 @contextmanager
-def alone_in(folder: Path, *, marker: str, ours: Callable[[str], bool] = lambda _name: False) -> Iterator[bool]:
-    """Make a folder, or take one that has the file `marker`, for this process alone; give whether it was there.
+def alone_in(folder: Path, *, marker: str, ours: Callable[[Path], bool] = lambda _file: False) -> Iterator[bool]:
+    """Make a folder, or take one that has the file `marker`, for this process alone; yield whether it was there.
 
-    A folder without the marker is taken too if there is nothing in it but what `ours` knows by its name.
+    A folder without the marker is taken too if there is nothing in it but what we write half before it, and what `ours`
+    knows. What killed processes left half written in the folder is removed.
     """
     if folder.exists() and not folder.is_dir():
         raise EbertError(f"{folder} is a file; choose another --out")
     known = (folder / marker).exists()
-    if folder.is_dir() and not known and not all(file.name == LOCK or ours(file.name) for file in folder.iterdir()):
+    if (
+        folder.is_dir()
+        and not known
+        and not all(
+            file.name == LOCK or places.is_temporary(file.name, marker) or ours(file) for file in folder.iterdir()
+        )
+    ):
         raise EbertError(f"{folder} holds something else (it has no {marker}); choose another --out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -35,9 +43,18 @@ def alone_in(folder: Path, *, marker: str, ours: Callable[[str], bool] = lambda 
     except Timeout:
         raise EbertError(f"another process works on {folder}; wait for it or choose another --out") from None
     try:
+        remove_halves(folder, marker)
         yield known
     finally:
         lock.release()  # the file stays: whoever has it open could lock what nobody else sees
+
+
+def remove_halves(folder: Path, *of: str) -> None:
+    """Remove what killed processes left half written in a folder that is this process's: by 0.1, of these files."""
+    places.sweep(folder)
+    for file in folder.iterdir():
+        if file.is_file() and places.is_temporary(file.name, *of):
+            file.unlink(missing_ok=True)
 
 
 @contextmanager

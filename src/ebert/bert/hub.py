@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ebert.bert.cache import Origin
+from ebert.bert.loading import convert_pickle, only_pickle
 from ebert.bert.say import say
 from ebert.errors import EbertError
 
@@ -21,20 +22,21 @@ FILES = (
 )  # fmt: skip
 
 
-def fetch_hub(name: str, into: Path, work: Path) -> Origin:
-    """Fetch the encoder `name` from the hub `into` a folder."""
+def fetch_hub(name: str, into: Path, work: Path, *, allow_pickle: bool = False) -> Origin:
+    """Fetch the encoder `name`, or `name@revision`, from the hub `into` a folder."""
     from huggingface_hub import HfApi, snapshot_download
 
+    repository, _, revision = name.partition("@")
     say(f"asking the Hugging Face hub for {name}")
     # The hub's client raises the errors of its HTTP library, another one in each of its major versions: all of them
     # mean that the hub has no answer for us, and the message says which.
     try:
-        info = HfApi().model_info(name, timeout=SECONDS)
+        info = HfApi().model_info(repository, revision=revision or None, timeout=SECONDS)
     except Exception as error:
-        if origin := _from_own_cache(name, into):
+        if origin := _from_own_cache(repository, revision, into, allow_pickle=allow_pickle):
             return origin
         raise EbertError(_brief(error)) from error
-    wanted = choose([file.rfilename for file in info.siblings or []])
+    wanted = choose([file.rfilename for file in info.siblings or []], allow_pickle=allow_pickle)
     say(f"fetching {len(wanted)} files of {info.id} from the hub")
     try:
         # One revision for all files, even if the repository changes meanwhile.
@@ -43,40 +45,50 @@ def fetch_hub(name: str, into: Path, work: Path) -> Origin:
         raise EbertError(f"the download broke off ({_brief(error)}); try again") from error
     for file in wanted:
         shutil.move(folder / file, into / file)
-    variables, parameters = _count(into)
-    return Origin(
-        source="hub", artifact=f"{info.id}@{info.sha}", licence=_licence(info),
-        variables=variables, parameters=parameters,
-    )  # fmt: skip
+    return _origin(into, f"{info.id}@{info.sha}", _licence(info))
 
 
-def _from_own_cache(name: str, into: Path) -> Origin | None:
-    """Take the encoder from the hub client's own cache, where transformers may have put it before; else give None."""
+def _from_own_cache(repository: str, revision: str, into: Path, *, allow_pickle: bool) -> Origin | None:
+    """Take the encoder from the hub client's own cache, where transformers may have put it; else return None."""
     from huggingface_hub import snapshot_download
 
     try:
-        folder = Path(snapshot_download(name, local_files_only=True))
-        wanted = choose([file.name for file in folder.iterdir()])
+        folder = Path(snapshot_download(repository, revision=revision or None, local_files_only=True))
+        wanted = choose([file.name for file in folder.iterdir()], allow_pickle=allow_pickle)
     except Exception:  # not there or not whole: the hub's own error says more
         return None
-    say(f"the hub cannot be reached; taking {name} from its cache at {folder}")
+    say(f"the hub cannot be reached; taking {repository} from its cache at {folder}")
     for file in wanted:
         shutil.copyfile(folder / file, into / file)
+    return _origin(into, f"{repository}@{folder.name}", "not stated by the cache")
+
+
+def _origin(into: Path, artifact: str, licence: str) -> Origin:
+    if only_pickle(into):
+        convert_pickle(into)
+        for pickle in into.glob("pytorch_model*"):
+            pickle.unlink()
     variables, parameters = _count(into)
-    return Origin(
-        source="hub", artifact=f"{name}@{folder.name}", licence="not stated by the cache",
-        variables=variables, parameters=parameters,
-    )  # fmt: skip
+    return Origin(source="hub", artifact=artifact, licence=licence, variables=variables, parameters=parameters)
 
 
-def choose(files: list[str]) -> list[str]:
-    """Choose the files to fetch: what the tokeniser needs and one kind of weights, safetensors if there are any."""
+def choose(files: list[str], *, allow_pickle: bool = False) -> list[str]:
+    """Choose the files to fetch: what the tokeniser needs and one kind of weights, safetensors if there are any.
+
+    A pickle can hold a program in the place of weights, so it is fetched only if it is asked for.
+    """
     if "config.json" not in files:
         raise EbertError("the repository has no config.json, so it is not a transformers model")
     safe = [file for file in files if _is_weights(file, "model", "safetensors")]
-    weights = safe or [file for file in files if _is_weights(file, "pytorch_model", "bin")]
-    if not weights:
+    pickled = [file for file in files if _is_weights(file, "pytorch_model", "bin")]
+    if not safe and not pickled:
         raise EbertError("the repository has neither model.safetensors nor pytorch_model.bin")
+    if not safe and not allow_pickle:
+        raise EbertError(
+            "the repository has no safetensors, only pytorch_model.bin, which is a pickle; if you trust it, "
+            "make safetensors of it: ebert bert get NAME --allow-pickle"
+        )
+    weights = safe or pickled
     # Sentencepiece's models have many names: spiece.model, sentencepiece.bpe.model, tokenizer.model
     return [file for file in files if file in FILES or (file.endswith(".model") and "/" not in file)] + weights
 
@@ -86,15 +98,12 @@ def _is_weights(file: str, stem: str, suffix: str) -> bool:
     return whole or (file.startswith(f"{stem}-0") and file.endswith(f".{suffix}") and "/" not in file)
 
 
-def _count(folder: Path) -> tuple[int | None, int | None]:
-    """Count tensors and numbers in safetensors; what else there may be only torch can read."""
+def _count(folder: Path) -> tuple[int, int]:
+    """Count tensors and numbers."""
     from safetensors import safe_open
 
-    files = sorted(folder.glob("*.safetensors"))
-    if not files:
-        return None, None
     tensors = parameters = 0
-    for file in files:
+    for file in sorted(folder.glob("*.safetensors")):
         with safe_open(file, framework="numpy") as weights:
             for key in weights.keys():  # noqa: SIM118 (it is no dict)
                 size = 1

@@ -5,6 +5,8 @@ neither the pooler nor the head for the next sentence, which nearly every BERT h
 What does matter, a tensor that is missing, is an error here instead of a warning.
 """
 
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +39,12 @@ def load_masked_lm(folder: Path, **options: Any) -> "PreTrainedModel":
     """Load the masked language model in `folder`, complete or not at all; `options` go to `from_pretrained`."""
     from transformers import AutoModelForMaskedLM
 
+    options = {"use_safetensors": True, "trust_remote_code": False} | options
+    if options["use_safetensors"] and only_pickle(folder):
+        raise EbertError(
+            f"{folder} has no safetensors, only pytorch_model.bin, which is a pickle; if you trust it, "
+            f"make safetensors of it: ebert bert get {folder} --allow-pickle"
+        )
     with quiet():
         model, report = AutoModelForMaskedLM.from_pretrained(
             str(folder), local_files_only=True, output_loading_info=True, **options
@@ -48,12 +56,33 @@ def load_masked_lm(folder: Path, **options: Any) -> "PreTrainedModel":
     return loaded
 
 
+def only_pickle(folder: Path) -> bool:
+    """Return whether the weights in `folder` are there as a pickle alone."""
+    return any(folder.glob("pytorch_model*.bin")) and not any(folder.glob("*.safetensors"))
+
+
+def convert_pickle(folder: Path) -> None:
+    """Write the weights of `pytorch_model.bin` as safetensors beside it. Of the pickle only tensors are read."""
+    with tempfile.TemporaryDirectory(prefix=".safetensors.", dir=folder) as work:
+        try:
+            model = load_masked_lm(folder, use_safetensors=False, weights_only=True)
+        except EbertError:
+            raise
+        except Exception as error:  # what is no tensor fails in many ways
+            raise EbertError(f"pytorch_model.bin in {folder} cannot be read as tensors alone: {error}") from None
+        with quiet():
+            model.save_pretrained(work)
+        for file in sorted(Path(work).glob("model*.safetensors*")):  # the index of several files comes last
+            shutil.copymode(folder / "config.json", file)  # safetensors makes them readable to their owner only
+            file.replace(folder / file.name)
+
+
 def load_tokenizer(folder: Path, **options: Any) -> "PreTrainedTokenizerBase":
     """Load the tokeniser in `folder`."""
     from transformers import AutoTokenizer
 
     with quiet():
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
-            str(folder), local_files_only=True, **options
+            str(folder), local_files_only=True, trust_remote_code=False, **options
         )
     return tokenizer

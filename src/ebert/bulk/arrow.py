@@ -62,7 +62,7 @@ def write(path: Path, table: "pa.Table", note: Mapping[str, Any]) -> None:
     value = json.dumps(note, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     sink = pa.BufferOutputStream()  # a full disk is then an error of ours to write, not of Arrow's
     pq.write_table(table.replace_schema_metadata({NOTE: value}), sink, compression="zstd")
-    with files.replacing(path) as file:
+    with files.replacing(path, sweep=False) as file:  # the job does, once for all shards
         file.write(sink.getvalue())
 
 

@@ -16,19 +16,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ebert import __version__, files
+from ebert import __version__, files, places
 from ebert.bulk.inputs import MANIFEST
 from ebert.bulk.planning import Shard
 from ebert.bulk.shard import ATTEMPTS, KEY, ROWS, Report, read_report
 from ebert.errors import EbertError
-from ebert.folders import alone_in, differences
+from ebert.folders import alone_in, differences, remove_halves
+from ebert.places import is_temporary
 
 ERRORS, METRICS = "errors.jsonl", "metrics.json"
 FORMAT = 1
 SHOWN = 5  # differences in a message
 
-_HALF = r"\.{}\.\w+"  # what a process that was killed was writing
-_SHARD = r"\d{6,}\.parquet"
+_SHARD = re.compile(r"\d{6,}\.parquet")
 
 
 class JobFolder:
@@ -66,19 +66,20 @@ class JobFolder:
         complete = len(reports) == len(shards)
         result = {"complete": complete, **total, "dropped": dict(dropped), **facts, "shards": reports}
         self._write(result)
+        places.sweep(self.path / ROWS)
         if complete:
             shutil.rmtree(self.path / ATTEMPTS, ignore_errors=True)
         return result
 
     def begin(self) -> None:
-        """Say what the job is about, before anything is written."""
+        """Write what the job is about, before anything else."""
+        self._write({"complete": False})
         (self.path / ROWS).mkdir(exist_ok=True)
         shutil.rmtree(self.path / ATTEMPTS, ignore_errors=True)
         (self.path / ATTEMPTS).mkdir()
-        _remove(self.path / ROWS, _HALF.format(_SHARD))
+        _remove_halves(self.path)
         with files.replacing(self.path / KEY, "w") as file:
             file.write(self.key)
-        self._write({"complete": False})
 
     def _write(self, result: Mapping[str, Any]) -> None:
         head = {"kind": "bulk", "format": FORMAT, "ebert": __version__}
@@ -94,7 +95,7 @@ def key_of(identity: Mapping[str, Any]) -> str:
 def opened(folder: Path, identity: dict[str, Any], *, overwrite: bool = False) -> Iterator[JobFolder]:
     """Begin a job or go on with it, alone."""
     folder = folder.absolute()
-    with alone_in(folder, marker=MANIFEST) as known:
+    with alone_in(folder, marker=MANIFEST, ours=_is_ours) as known:
         if known:
             _compare(folder, identity, overwrite=overwrite)
         yield JobFolder(folder, identity)
@@ -113,13 +114,28 @@ def _compare(folder: Path, identity: Mapping[str, Any], *, overwrite: bool) -> N
         )
     if overwrite:
         shutil.rmtree(folder / ATTEMPTS, ignore_errors=True)
-        _remove(folder / ROWS, _SHARD, _HALF.format(_SHARD))
-        ours = "|".join(map(re.escape, (ERRORS, METRICS, KEY)))
-        _remove(folder, ours, _HALF.format(f"({ours}|{re.escape(MANIFEST)})"))
+        _remove_halves(folder)
+        for shard in _shards(folder):  # and nothing else: people may have put files of their own beside them
+            shard.unlink()
+        for name in (ERRORS, METRICS, KEY):
+            (folder / name).unlink(missing_ok=True)
 
 
-def _remove(folder: Path, *patterns: str) -> None:
-    """Remove the files of a folder whose names are of these kinds; people may have put their own beside them."""
-    for file in folder.iterdir() if folder.is_dir() else ():
-        if any(re.fullmatch(pattern, file.name) for pattern in patterns) and file.is_file():
-            file.unlink(missing_ok=True)
+def _shards(folder: Path) -> list[Path]:
+    rows = (folder / ROWS).iterdir() if (folder / ROWS).is_dir() else ()
+    return [file for file in rows if _SHARD.fullmatch(file.name) and file.is_file()]
+
+
+def _remove_halves(folder: Path) -> None:
+    """Remove what killed workers left half written, be it by 0.1."""
+    remove_halves(folder, ERRORS, METRICS, KEY, MANIFEST)
+    if (folder / ROWS).is_dir():
+        halves = (file.name.removeprefix(".").rpartition(".")[0] for file in (folder / ROWS).iterdir())
+        remove_halves(folder / ROWS, *(name for name in halves if _SHARD.fullmatch(name)))
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether a file or folder is one that 0.1 wrote before the manifest."""
+    if file.name in (ROWS, ATTEMPTS):
+        return file.is_dir() and not any(file.iterdir())
+    return file.name == KEY or is_temporary(file.name, KEY)

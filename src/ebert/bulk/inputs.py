@@ -1,16 +1,12 @@
 """What bulk work reads: files and folders of Parquet, JSON lines or text, compressed or not."""
 
-import bz2
-import gzip
-import lzma
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Literal
 
-from ebert import files
+from ebert import files, packed
 from ebert.errors import EbertError
 from ebert.linking.texts import JSON, PACKED, PLAIN
 
@@ -94,7 +90,7 @@ def _refuse_output(folder: Path) -> None:
 @contextmanager
 def reading(path: Path) -> Iterator[IO[bytes]]:
     """Open a file of lines, unpacked by its ending; the error for a damaged one names it."""
-    with speaking_of(path), open_lines(path) as stream:
+    with speaking_of(path), packed.opened(path) as stream:
         yield stream
 
 
@@ -103,13 +99,7 @@ def speaking_of(path: Path) -> Iterator[None]:
     """Put what is wrong with a packed file into words."""
     try:
         yield
-    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+    except packed.DAMAGED as error:
         if isinstance(error, OSError) and error.errno is not None:  # the disk's fault, not the compression's
             raise
         raise EbertError(f"{path} is truncated or damaged ({error}); get it again") from None
-
-
-def open_lines(path: Path) -> IO[bytes]:
-    """Open a file for reading bytes; positions count unpacked ones, and going forward is cheap."""
-    packed: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    return cast("IO[bytes]", packed[path.suffix](path) if path.suffix in packed else path.open("rb"))

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
+from ebert import packed
 from ebert.bulk.arrow import DamageError, finding_damage, open_parquet
-from ebert.bulk.inputs import Source, open_lines, speaking_of
+from ebert.bulk.inputs import Source, speaking_of
 from ebert.bulk.options import TEXT, ReadOptions
 from ebert.bulk.planning import Shard, Slice
 from ebert.errors import EbertError
@@ -14,6 +15,9 @@ from ebert.text import titles
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+AT_ONCE = 256  # rows of a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class Reader:
         if source.kind == "parquet":
             self._table = open_parquet(source.path)
         else:
-            self._stream = open_lines(source.path)
+            self._stream = packed.opened(source.path)
         self._source = source
 
     # One for each kind of file
@@ -159,10 +163,23 @@ class Reader:
                 if self._group is None or self._group[0] != number:
                     names = [*self._columns, self._read.text, self._read.name]
                     known = [name for name in dict.fromkeys(names) if name in self._table.schema_arrow.names]
-                    self._group = number, self._table.read_row_group(number, columns=known)
+                    self._group = number, self._read_group(number, known, part.source)
                 first = max(part.start, begin)
                 yield self._group[1].slice(first - begin, min(part.stop, end) - first)
             begin = end
+
+    def _read_group(self, number: int, columns: list[str], source: Source) -> "pa.Table":
+        """Read a row group, a few rows at a time: one long text that all rows share takes no room in the file."""
+        import pyarrow as pa
+
+        room = packed.Room(source.path, packed.limit(source.size))
+        kept = []
+        for batch in self._table.iter_batches(AT_ONCE, row_groups=[number], columns=columns):
+            # A dictionary is shared by its rows here too.
+            room.take(sum(one.nbytes for one in batch.columns if not pa.types.is_dictionary(one.type)))
+            kept.append(batch)
+        schema = self._table.schema_arrow
+        return pa.Table.from_batches(kept, pa.schema([schema.field(name) for name in columns]))
 
     def _bytes(self, part: Slice) -> bytes:
         assert self._stream is not None

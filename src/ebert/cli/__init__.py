@@ -3,11 +3,12 @@
 Nothing heavy is imported before a command runs, so that ``ebert --help`` answers at once.
 """
 
+import os
 import sys
 
 import click
 
-from ebert import __version__
+from ebert import __version__, packed
 from ebert.cli import (
     align,
     bert,
@@ -31,7 +32,13 @@ from ebert.errors import EbertError
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ebert")
-def cli() -> None:
+@click.option(
+    "--max-unpacked",
+    metavar="SIZE",
+    help=f"What a compressed file may unpack to, such as 2G; for a dump, one page of it. {packed.VARIABLE} sets it too."
+    "  [default: 100 times its size, at least 4M and at most 1G; one line or page: 16M]",
+)
+def cli(max_unpacked: str | None) -> None:
     """Give a pretrained language model factual knowledge about entities, without retraining it.
 
     \b
@@ -41,6 +48,9 @@ def cli() -> None:
       ebert align enwiki-vectors --bert bert-base-cased --out enwiki-ebert
       ebert fill --model enwiki-ebert "The native language of [[Jean Marais]] is [MASK]."
     """
+    if max_unpacked is not None:
+        packed.in_bytes(max_unpacked)
+        os.environ[packed.VARIABLE] = max_unpacked  # worker processes have it too
 
 
 for command in (

@@ -46,6 +46,7 @@ def add(
       ebert vectors add enwiki-vectors "Zorblax Inc." --alias Zorblax \\
         --description "Zorblax Inc. is a Danish maker of wind turbines, founded in Aarhus in 1987."
     """
+    from ebert.text.letters import remark
     from ebert.text.titles import wikidata_id
     from ebert.vectors import Vectors
 
@@ -61,9 +62,9 @@ def add(
         )  # fmt: skip
         size = len(vectors)
     if as_json:
-        print_json({"title": entity.title, "entities": size})
+        print_json({"title": entity.title, "oddity": entity.oddity, "entities": size})
     else:
-        click.echo(f"added {entity.title}; {store} now has {size:,} entities")
+        click.echo(f"added {entity.title}{remark(entity.title)}; {store} now has {size:,} entities")
 
 
 @click.command("add-many")
@@ -107,7 +108,8 @@ def add_many(store: str, file: str, replace: bool, strict: bool, rejected: str |
     if as_json:
         unused = sorted(report.unused)
         print_json({"added": report.added, "replaced": report.replaced, "left out": len(report.bad),
-                    "shared names": report.shared_names, "unused": unused, "entities": entities})  # fmt: skip
+                    "shared names": report.shared_names, "odd titles": report.odd, "unused": unused,
+                    "entities": entities})  # fmt: skip
     else:
         _show(report, store, entities)
     return 2 if not report.added or (strict and report.bad) else 0
@@ -120,6 +122,8 @@ def _show(report: "Report", store: str, entities: int) -> None:
     if report.shared_names:
         names = f"{report.shared_names:,} other names mean something else too"
         click.echo(f"{names}: they name entities in texts, but do not find them")
+    if report.odd:
+        click.echo(f"titles that mix letters of two scripts in a word, and may look like others: {report.odd:,}")
     if report.unused:
         click.echo(f"not used: {', '.join(sorted(report.unused))}")
 

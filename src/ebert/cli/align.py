@@ -12,7 +12,9 @@ from ebert.errors import EbertError
 
 @click.command("align")
 @click.argument("store")
-@click.option("--bert", default="bert-base-cased", show_default=True, help="The encoder: hub name or local folder.")
+@click.option(
+    "--bert", default="bert-base-cased", show_default=True, help="The encoder: hub name, name@revision or local folder."
+)
 @click.option("--out", required=True, help="The folder of the new model.")
 @click.option("--method", type=click.Choice(["linear", "orthogonal", "none"]), default="linear", show_default=True)
 @click.option("--ridge", type=float, default=0.0, show_default=True, help="Penalty on the size of W.")

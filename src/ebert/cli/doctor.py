@@ -1,6 +1,7 @@
 """``ebert doctor``: what is wrong, and what to do."""
 
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
@@ -11,17 +12,27 @@ COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
 
 @click.command("doctor")
 @click.argument("path", nargs=-1)
+@click.option(
+    "--clean", is_flag=True, help="Instead: remove what killed commands left half written, in the cache and by PATHs."
+)
 @json_option
-def command(path: tuple[str, ...], as_json: bool) -> int:
+def command(path: tuple[str, ...], clean: bool, as_json: bool) -> int:
     """Check the installation and the cache, or, given PATHs, stores, models and encoder folders.
 
     The exit code is 1 if something is wrong with the installation and 2 if it is with a PATH.
+
+    With --clean nothing is checked. Hidden folders of ebert's own that no running process works in are removed: those
+    below EBERT_HOME, below each PATH, and beside it for what was to stand there.
 
     \b
     Example:
       ebert doctor
       ebert doctor enwiki-vectors enwiki-ebert
+      ebert doctor --clean .
     """
+    if clean:
+        _clean(path, as_json)
+        return 0
     from ebert import doctor
 
     checks = [*doctor.check_installation(), *doctor.check_cache()] if not path else []
@@ -38,3 +49,24 @@ def command(path: tuple[str, ...], as_json: bool) -> int:
     if all(check.state != "bad" for check in checks):
         return 0
     return 2 if path else 1
+
+
+def _clean(paths: tuple[str, ...], as_json: bool) -> None:
+    from ebert.bert.cache import home
+    from ebert.places import clean
+
+    removed, kept = {}, []
+    for path in (home(), *map(Path, paths)):
+        for place, size in clean(path):
+            if size is None:
+                kept.append(str(place))
+            else:
+                removed[str(place)] = size
+    if as_json:
+        print_json({"removed": removed, "in use": kept})
+        return
+    for name, size in removed.items():
+        click.echo(f"removed {name}, {size / 1e6:.1f} MB")
+    for name in kept:
+        click.echo(f"left    {name}: a process works in it, or it has files of others")
+    click.echo(f"{len(removed):,} removed, {sum(removed.values()) / 1e6:.1f} MB in all")

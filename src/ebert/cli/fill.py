@@ -166,10 +166,12 @@ def _as_json(model: "EBert", passage: "Passage", row: dict[str, "Filled"], reaso
 
 
 def _show(model: "EBert", passage: "Passage", row: dict[str, "Filled"], reasons: Reasons | None) -> None:
+    from ebert.text.letters import listed
+
     click.secho(passage.markup(), bold=True)
     for title in model.missing(passage) if model.vectors else ():
         close = model.vectors.suggest(title, 3) if model.vectors else []
-        hint = f"; nearest titles: {', '.join(close)}" if close else ""
+        hint = f"; nearest titles: {listed(close)}" if close else ""
         click.echo(f"  no vector for {title}{hint}", err=True)
     _columns(row)
     for title, other in reasons or []:

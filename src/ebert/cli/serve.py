@@ -26,6 +26,8 @@ from ebert.errors import EbertError
 @click.option("--seconds", type=click.FloatRange(0.1), default=30.0, show_default=True,
               help="Until an answer must be there.")  # fmt: skip
 @click.option("--characters", type=click.IntRange(1), default=20_000, show_default=True, help="Of a text, at most.")
+@click.option("--cost", type=click.IntRange(1), default=60_000, show_default=True,
+              help="Characters of a text to link, times rounds of refinement, at most.")  # fmt: skip
 @json_option
 def command(
     model: str, linker: str | None, vectors: str | None, keep: bool, device: str | None, as_json: bool, **rest: Any
@@ -66,7 +68,7 @@ def command(
 def _options(token: str, given: dict[str, Any]) -> Any:
     from ebert.serve.options import Limits, ServeOptions
 
-    limits = {name: given.pop(name) for name in ("waiting", "seconds", "characters")}
+    limits = {name: given.pop(name) for name in ("waiting", "seconds", "characters", "cost")}
     return ServeOptions(token=token, limits=Limits(**limits), **given)
 
 

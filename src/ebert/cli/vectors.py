@@ -78,17 +78,18 @@ def import_(
 
 @group.command("info")
 @click.argument("store")
+@click.option("--verify", is_flag=True, help="Read all files and compare them with their hashes.")
 @json_option
-def info(store: str, as_json: bool) -> None:
-    """Say what is in a store.
+def info(store: str, verify: bool, as_json: bool) -> None:
+    """Print what is in a store.
 
     \b
     Example:
-      ebert vectors info enwiki-vectors
+      ebert vectors info enwiki-vectors --verify
     """
     from ebert.vectors import Vectors
 
-    with Vectors.open(store) as vectors:
+    with Vectors.open(store, verify=verify) as vectors:
         _show(vectors.describe(), as_json)
 
 
@@ -103,6 +104,7 @@ def find(store: str, name: tuple[str, ...], as_json: bool) -> int:
     Example:
       ebert vectors find enwiki-vectors "jean_Marais" Q168359
     """
+    from ebert.text.letters import listed
     from ebert.vectors import Vectors
 
     missed = False
@@ -115,14 +117,16 @@ def find(store: str, name: tuple[str, ...], as_json: bool) -> int:
             if as_json:
                 print_json({"name": query, "title": entity and entity.title, "row": entity and entity.row,
                             "count": entity and entity.count, "wikidata": entity and entity.qid,
-                            "id": own, "added": bool(entity and entity.added), "nearest": close})  # fmt: skip
+                            "id": own, "oddity": entity and entity.oddity,
+                            "added": bool(entity and entity.added), "nearest": close})  # fmt: skip
             elif entity is None:
-                click.echo(f"{query}: no such entity; nearest titles: {', '.join(close) or 'none'}")
+                click.echo(f"{query}: no such entity; nearest titles: {listed(close) or 'none'}")
             else:
                 facts = [f"row {entity.row}" + (" (added)" if entity.added else "")]
                 facts += [f"linked {entity.count:,} times"] if entity.count is not None else []
                 facts += [entity.qid] if entity.qid else []
                 facts += [f"id {own}"] if own else []
+                facts += [entity.oddity] if entity.oddity else []
                 click.echo(f"{query}: {entity.title} ({', '.join(facts)})")
     return 2 if missed else 0
 

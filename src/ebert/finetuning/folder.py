@@ -60,7 +60,10 @@ def begin(out: Path, info: Mapping[str, Any], same: Sequence[str]) -> dict[str, 
         raise EbertError(
             f"{out} holds a run with other {', '.join(different)}; choose another --out, or remove the folder"
         )
-    return files.read_json(out / METRICS, "a complete run") if old.get("complete") else None
+    if not old.get("complete"):
+        return None
+    shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)  # a kill may have come before that
+    return files.read_json(out / METRICS, "a complete run")
 
 
 def announce(out: Path, info: Mapping[str, Any]) -> None:

@@ -58,6 +58,6 @@ def among(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 
 def at_least(name: str, value: int, least: int) -> None:
-    """See that an option is large enough."""
-    if value < least:
+    """Raise an error if an option is not a whole number, or not large enough."""
+    if not isinstance(value, int) or value < least:
         raise EbertError(f"{name.replace('_', '-')} is {value}; it must be at least {least}")

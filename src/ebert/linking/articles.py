@@ -81,6 +81,7 @@ def _pages(file: dump.Dump, advance: Advance) -> Iterator[bytes]:
     try:
         for position, block in unpacked(file.path, file.packing):
             buffer += block
+            dump.refuse_long(file.path, len(buffer) - dump.PIECE)
             advance(position - done)
             done = position
             if len(buffer) < dump.PIECE or PAGE not in buffer:

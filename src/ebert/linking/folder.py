@@ -1,12 +1,13 @@
 """A linker on disk: weights, tokenizer and W, how it reads and finds spans, and which store it belongs to."""
 
+import math
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ebert import __version__, files
+from ebert import __version__, files, marks
 from ebert.alignment import Alignment
 from ebert.bert.loading import load_tokenizer, quiet
 from ebert.errors import EbertError
@@ -52,6 +53,7 @@ def save(linker: Linker, folder: Path) -> None:
                 "format": FORMAT,
                 "encoder": linker.name,
                 "vectors": {"name": str(store.path), "fingerprint": store.fingerprint},
+                "saved_here": marks.mark(str(store.path)),
                 "options": asdict(linker.options),
                 **spans,
                 "threshold": linker.threshold,
@@ -96,9 +98,12 @@ def load(
         options = LinkerOptions(**info["options"])
         if generator is None and info["generator"] is not None:
             generator = GeneratorOptions(**info["generator"])
-        store = reopen(folder, info["vectors"]["name"], info["vectors"]["fingerprint"], vectors)
+        part, ours = info["vectors"], marks.known(info.get("saved_here"), info["vectors"]["name"])
+        store = reopen(folder, part["name"], part["fingerprint"], vectors, ours=ours)
         name, threshold, shift = str(info["encoder"]), float(info["threshold"]), float(info.get("null_shift", 0.0))
-    except (KeyError, TypeError, ValueError) as error:
+        if not math.isfinite(threshold + shift):
+            raise ValueError(f"threshold {threshold} and null_shift {shift} are not numbers")
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, EbertError):
             raise
         raise EbertError(f"{folder / INFO} is damaged ({error}); train the linker again") from None
@@ -132,7 +137,7 @@ def _module(folder: Path, options: LinkerOptions) -> tuple[Any, LinkingModel]:
 
     try:
         with quiet():
-            config = AutoConfig.from_pretrained(str(folder), local_files_only=True)
+            config = AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
             auto: Any = AutoModelForMaskedLM  # its from_config has no types
             masked_lm = auto.from_config(config)
         module = LinkingModel(masked_lm, new_head=options.variant == "wikipedia2vec-bert-random")

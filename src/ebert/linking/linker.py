@@ -1,7 +1,7 @@
 """`Linker`: finds the entities in a text and links them."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
@@ -191,9 +191,13 @@ class Linker:
         threshold: float | None = None,
         rounds: int | None = None,
         budget: int | None = None,
+        between: Callable[[], None] | None = None,
     ) -> Iterator[tuple[Linked, ...]]:
-        """Do as `link` does, and give for each document what was linked after each round of refinement."""
-        least, judge, rounds = self._least(threshold), self._judge(budget), self._rounds(rounds)
+        """Do as `link` does, and give for each document what was linked after each round of refinement.
+
+        `between` is called before each batch of each round; what it raises ends the linking.
+        """
+        least, judge, rounds = self._least(threshold), self._judge(budget, between), self._rounds(rounds)
         for window in windows(documents, WINDOW):
             steps = _Steps()
             states = refine(self.chunks(window), judge, rounds=rounds, watch=steps.add)
@@ -207,9 +211,13 @@ class Linker:
         *,
         rounds: int | None = None,
         budget: int | None = None,
+        between: Callable[[], None] | None = None,
     ) -> Iterator[Linked]:
-        """Link given mentions, each to its likeliest candidate: the documents' gold spans, or those of `spans`."""
-        judge = self._judge(budget)
+        """Link given mentions, each to its likeliest candidate: the documents' gold spans, or those of `spans`.
+
+        `between` is called before each batch of each round; what it raises ends the linking.
+        """
+        judge = self._judge(budget, between)
         rounds = self._rounds(rounds)
         pairs = ((d, self.given(d)) for d in documents) if spans is None else zip(documents, spans, strict=True)
         for window in windows(pairs, WINDOW):
@@ -242,13 +250,20 @@ class Linker:
         return lay_packed(self._cutter, state.chunk, state.open, state.titles, block=self.options.block)
 
     def judge(
-        self, states: Sequence[State], budget: int | None = None, *, shift: float | None = None
+        self,
+        states: Sequence[State],
+        budget: int | None = None,
+        *,
+        shift: float | None = None,
+        between: Callable[[], None] | None = None,
     ) -> list[list[Judged]]:
         """Score all open spans of chunks; `shift` is added to the null entity's score, the linker's own by default."""
         shift = self.null_shift if shift is None else shift
         laid = [(number, one) for number, state in enumerate(states) for one in self.lay(state)]
         judged: list[list[tuple[int, Judged]]] = [[] for _ in states]
         for group in plan([len(one) for _, one in laid], budget or budget_on(self.module.device.type)):
+            if between is not None:
+                between()
             verdicts = iter(self._scored([laid[index][1] for index in group], shift))
             for index in group:
                 number, one = laid[index]
@@ -267,10 +282,10 @@ class Linker:
             judged.append(Judged(placed, tuple(score[:size]), tuple(probability[:size])))
         return judged
 
-    def _judge(self, budget: int | None) -> Judge:
+    def _judge(self, budget: int | None, between: Callable[[], None] | None = None) -> Judge:
         if budget is not None and budget < 1:
             raise EbertError(f"budget is {budget}; a batch needs at least one token")
-        return lambda states: self.judge(states, budget)
+        return lambda states: self.judge(states, budget, between=between)
 
     def _least(self, given: float | None) -> float:
         least = self.threshold if given is None else given

@@ -1,6 +1,7 @@
 """E-BERT: an unchanged encoder, a store of vectors and the W between them (Section 3)."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
@@ -68,7 +69,7 @@ class EBert(
         self.vectors, self.alignment = vectors, alignment
         self._encoder = encoder
         self._injector = Injector(encoder, vectors, alignment)
-        self._included: tuple[bool, bool] | None = None
+        self._included: tuple[bool | None, bool | None] = (None, None)
         self._hub_mixin_config = None  # everything is in ebert.json
 
     @classmethod
@@ -250,31 +251,30 @@ class EBert(
 
         `push_to_hub=True` and further arguments are those of huggingface_hub's mixin.
         """
-        before = self._included
-        chosen = before or (False, False)
-        self._included = (
-            chosen[0] if include_vectors is None else include_vectors,
-            chosen[1] if include_encoder is None else include_encoder,
-        )
-        try:
+        with self._including(include_vectors, include_encoder):
             return super().save_pretrained(save_directory, **hub)
-        finally:
-            self._included = before
 
     def push_to_hub(
-        self, repo_id: str, *, include_vectors: bool = True, include_encoder: bool = False, **hub: Any
+        self, repo_id: str, *, include_vectors: bool | None = None, include_encoder: bool | None = None, **hub: Any
     ) -> str:
         """Upload the model to the Hugging Face hub, with its store unless told otherwise."""
-        self._included = (include_vectors, include_encoder)
-        try:
+        with self._including(include_vectors, include_encoder), self._including(self._included[0] is not False, None):
             return super().push_to_hub(repo_id, **hub)
+
+    @contextmanager
+    def _including(self, vectors: bool | None, encoder: bool | None) -> Iterator[None]:
+        """Note what is to come along. What is not given stays: the hub's mixin calls saving from pushing, and back."""
+        before = self._included
+        self._included = (before[0] if vectors is None else vectors, before[1] if encoder is None else encoder)
+        try:
+            yield
         finally:
-            self._included = None
+            self._included = before
 
     def _save_pretrained(self, save_directory: Path) -> None:
         if self.vectors is None or self.alignment is None:
             raise EbertError("a plain encoder has nothing to save: fit it to a store of vectors first")
-        include_vectors, include_encoder = self._included or (False, False)
+        include_vectors, include_encoder = self._included
         save_directory.mkdir(parents=True, exist_ok=True)
         store = str(self.vectors.path)
         if include_vectors or self.vectors.temporary:  # a folder that is about to vanish must come along
@@ -306,7 +306,7 @@ class EBert(
         dtype: torch.dtype | None = None,
         **hub: Any,
     ) -> "EBert":
-        """Load a model folder or a model on the hub.
+        """Load a model folder or a model on the hub, perhaps with a revision (`owner/model@v1`).
 
         `vectors` and `encoder` say where the store and the encoder are now, if not where they were.
         """
@@ -319,11 +319,12 @@ class EBert(
             folder = Path(name).expanduser().absolute()
         info = layout.ModelInfo.read(folder)
         alignment = layout.load_alignment(folder, info)
-        place = layout.resolve(folder, info.vectors.name)
-        store = reopen(
-            folder, place, info.vectors.fingerprint, vectors, remedy=" or fit the model again ('ebert align')"
-        )
-        loaded = Encoder.load(encoder or layout.resolve(folder, info.encoder.name), device=device, dtype=dtype)
+        part, remedy = info.vectors, " or fit the model again ('ebert align')"
+        store = reopen(folder, part.name, part.fingerprint, vectors, ours=info.ours, remedy=remedy)
+        name = str(encoder) if encoder else layout.encoder_of(folder, info)
+        # Only what the caller names, or what was found above, may be a folder.
+        local = bool(encoder) or Path(name).is_absolute()
+        loaded = Encoder.load(name, device=device, dtype=dtype, local=local)
         if loaded.fingerprint != info.encoder.fingerprint:
             raise EbertError(
                 f"{loaded.name} has other wordpieces or wordpiece vectors than the encoder {folder} was fitted on; "
@@ -333,7 +334,10 @@ class EBert(
 
 
 def _download(name: str, **hub: Any) -> Path:
+    repository, _, revision = name.partition("@")
+    if revision and hub.setdefault("revision", revision) != revision:
+        raise EbertError(f"{name} has a revision, and revision={hub['revision']!r} is another one; give one of them")
     try:
-        return Path(snapshot_download(name, **hub))
+        return Path(snapshot_download(repository, **hub))
     except Exception as error:  # the hub's client fails in many ways; all of them mean that there is no model
         raise EbertError(f"{name} is neither a folder nor a model that the hub gives: {error}") from None

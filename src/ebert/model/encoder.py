@@ -41,11 +41,16 @@ class Encoder:
 
     @classmethod
     def load(
-        cls, name: str | Path, *, device: str | torch.device | None = None, dtype: torch.dtype | None = None
+        cls,
+        name: str | Path,
+        *,
+        device: str | torch.device | None = None,
+        dtype: torch.dtype | None = None,
+        local: bool = True,
     ) -> "Encoder":
-        """Load a hub name, a Maven artifact's name or a local folder."""
+        """Load a hub name (perhaps with a revision: `name@v1`), a Maven artifact's name or, if `local`, a folder."""
         name = str(name)
-        folder = get_bert(name)
+        folder = get_bert(name, local=local)
         try:
             module, tokenizer = load_masked_lm(folder), load_tokenizer(folder)
         except EbertError:

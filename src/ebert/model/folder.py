@@ -1,12 +1,14 @@
 """A model on disk: a small folder that says which encoder and which store it belongs to, and holds W."""
 
-from dataclasses import asdict, dataclass
+import os
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ebert import __version__, files
+from ebert import __version__, files, marks
 from ebert.alignment import Alignment
 from ebert.errors import EbertError
+from ebert.marks import locate
 
 FORMAT = 1
 INFO, ALIGNMENT, VECTORS, ENCODER = "ebert.json", "alignment.safetensors", "vectors", "encoder"
@@ -19,6 +21,10 @@ class Part:
     name: str  # a hub name or a path; relative paths are inside the model's folder
     fingerprint: str
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not isinstance(self.fingerprint, str):
+            raise TypeError(f"{self.name!r:.60} is not a name, or {self.fingerprint!r:.60} no fingerprint")
+
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
@@ -28,14 +34,22 @@ class ModelInfo:
     vectors: Part
     alignment_sha256: str
     format: int = FORMAT
+    saved_here: str = ""  # the mark of paths outside the folder: see `ebert.marks`
+
+    @property
+    def ours(self) -> bool:
+        """Whether this machine wrote the names of the parts."""
+        return marks.known(self.saved_here, self.encoder.name, self.vectors.name)
 
     def write(self, folder: Path) -> None:
-        """Write `ebert.json`."""
-        files.write_json(folder / INFO, {"ebert": __version__, **asdict(self)})
+        """Write `ebert.json`, marked if it names paths outside the folder."""
+        names = self.encoder.name, self.vectors.name
+        marked = replace(self, saved_here=marks.mark(*names) if any(Path(name).is_absolute() for name in names) else "")
+        files.write_json(folder / INFO, {"ebert": __version__, **asdict(marked)})
 
     @classmethod
     def read(cls, folder: Path) -> "ModelInfo":
-        """Read `ebert.json`, or say why `folder` is not a model that this version can load."""
+        """Read `ebert.json`, or raise an error that says why `folder` is not a model that this version can load."""
         if not folder.is_dir():
             raise EbertError(f"there is no model at {folder}; make one with 'ebert align'")
         value: dict[str, Any] = files.read_json(folder / INFO, "a model")
@@ -45,7 +59,8 @@ class ModelInfo:
                 f"{folder} has model format {version}; this version of ebert reads up to {FORMAT}: upgrade ebert"
             )
         try:
-            return cls(Part(**value["encoder"]), Part(**value["vectors"]), value["alignment_sha256"], version)
+            parts = Part(**value["encoder"]), Part(**value["vectors"])
+            return cls(*parts, value["alignment_sha256"], version, value.get("saved_here", ""))
         except (KeyError, TypeError) as error:
             raise EbertError(f"{folder / INFO} is damaged ({error}); make the model again with 'ebert align'") from None
 
@@ -60,7 +75,9 @@ def load_alignment(folder: Path, info: ModelInfo) -> Alignment:
     return alignment
 
 
-def resolve(folder: Path, name: str) -> str:
-    """Give a path inside the model's folder as it is now, and any other name as it was written."""
-    inside = folder / name
-    return str(inside) if not Path(name).is_absolute() and name in (VECTORS, ENCODER) and inside.is_dir() else name
+def encoder_of(folder: Path, info: ModelInfo) -> str:
+    """Return the path of the model's encoder, or its name if it is not in a folder of its own."""
+    name = info.encoder.name
+    if Path(name).is_absolute() or os.path.isdir(folder / name):  # noqa: PTH112 - which takes any name
+        return str(locate(folder, name, ours=info.ours, give="encoder=...").absolute())
+    return name

@@ -14,7 +14,8 @@ from typing import IO, Any
 
 from ebert import files
 from ebert.errors import EbertError
-from ebert.folders import LOCK, alone_in, differences
+from ebert.folders import alone_in, differences, remove_halves
+from ebert.places import is_temporary
 
 RUN, PREDICTIONS, METRICS = "run.json", "predictions.jsonl", "metrics.json"
 QUESTIONS, NAMES, SKIPPED = "questions.jsonl", "names.jsonl", "skipped.jsonl"
@@ -68,7 +69,7 @@ def opened(folder: Path, identity: Mapping[str, Any], *, overwrite: bool = False
     """Begin a run or go on with it, alone; give whether it is complete already."""
     folder = folder.absolute()
     with alone_in(folder, marker=RUN, ours=_is_ours) as known:
-        _clear_up(folder)
+        remove_halves(folder, *FILES)
         complete = False
         if known:
             before = files.read_json(folder / RUN, "a run")
@@ -82,7 +83,9 @@ def opened(folder: Path, identity: Mapping[str, Any], *, overwrite: bool = False
             if changes or overwrite:
                 _clear(folder)
                 complete = False
-        if not complete:
+        if complete:
+            _remove_journals(folder)
+        else:
             files.write_json(folder / RUN, {"kind": "probe", "format": FORMAT, "complete": False, "identity": identity})
         yield complete
 
@@ -92,16 +95,9 @@ def _clear(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def _clear_up(folder: Path) -> None:
-    """Remove half-written files that a kill left."""
-    for file in folder.iterdir():
-        if file.name.startswith(".") and file.name != LOCK and _is_ours(file.name):
-            file.unlink(missing_ok=True)
-
-
-def _is_ours(name: str) -> bool:
+def _is_ours(file: Path) -> bool:
     """Whether a file in a folder is a run's, or one that a run was about to write."""
-    return name in FILES or (name.startswith(".") and name[1:].rpartition(".")[0] in FILES)
+    return file.name in FILES or is_temporary(file.name, *FILES)
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -115,6 +111,10 @@ def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 def finish(folder: Path, facts: Mapping[str, Any]) -> None:
     """Say that a run is complete, and take its journals away."""
     files.write_json(folder / RUN, {"kind": "probe", "format": FORMAT, "complete": True, **facts})
+    _remove_journals(folder)
+
+
+def _remove_journals(folder: Path) -> None:
     for name in (ASKED, GUESSED):
         (folder / name).unlink(missing_ok=True)
 

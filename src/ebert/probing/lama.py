@@ -6,15 +6,14 @@ T-REx, and ``common_vocab_cased.txt``. LAMA-UHN in the same layout is read alike
 
 import hashlib
 import json
-import lzma
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 
+from ebert import packed
 from ebert.errors import EbertError
 from ebert.probing.question import Question, Questions, Skipped, fault_of, from_template
 
@@ -26,6 +25,7 @@ GOOGLE_RE = {
 TEMPLATES = "relations.jsonl"
 VOCABULARY = "common_vocab_cased.txt"
 FOLDERS = ("TREx", "Google_RE")
+_MARKS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x5d\0\0": ".xz"}  # how packed files begin
 
 
 def read_lama(path: str | Path, *, relations: Iterable[str] | None = None) -> Questions:
@@ -98,7 +98,7 @@ def _read(path: Path) -> _Raw:
         return _read_files(path)
     except FileNotFoundError:
         raise EbertError(f"{path} does not exist; give LAMA's folder or archive") from None
-    except (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, OSError) as error:
+    except (tarfile.TarError, zipfile.BadZipFile, *packed.DAMAGED) as error:
         raise EbertError(f"{path} cannot be read ({error}); give LAMA's folder or archive") from None
 
 
@@ -142,25 +142,37 @@ def relation_of(name: PurePosixPath | Path) -> str:
 
 
 def lama_files(path: Path) -> Iterator[tuple[PurePosixPath | Path, Iterable[bytes]]]:
-    """Go through the files of a folder or an archive (tar in any packing, or zip), each with its lines."""
+    """Go through the files of a folder or an archive (tar in any packing, or zip), each with its lines.
+
+    An archive is read as a stream. What comes out of it is counted, whatever its headers say.
+    """
     if path.is_dir():
         for file in sorted(path.rglob("*")):
             if file.is_file() and _is_wanted(file):
                 with file.open("rb") as lines:
                     yield file, lines
-    elif zipfile.is_zipfile(path):
+        return
+    room = packed.Room(path, packed.limit(path.stat().st_size))
+    if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
                 if not member.is_dir() and _is_wanted(PurePosixPath(member.filename)):
-                    with archive.open(member) as packed:
-                        yield PurePosixPath(member.filename), packed
+                    with archive.open(member) as content:
+                        yield PurePosixPath(member.filename), room.lines(content)
     else:
-        with tarfile.open(path) as archive:
+        with packed.bounded(path, _packing(path)) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             for entry in archive:
                 if entry.isfile() and _is_wanted(PurePosixPath(entry.name)):
-                    content: IO[bytes] | None = archive.extractfile(entry)
-                    assert content is not None  # only what is no file has none
-                    yield PurePosixPath(entry.name), content
+                    unpacked = archive.extractfile(entry)
+                    assert unpacked is not None  # only what is no file has none
+                    yield PurePosixPath(entry.name), room.lines(unpacked)
+
+
+def _packing(path: Path) -> str:
+    """Return the ending that tells how an archive is packed, by its first bytes; an empty one if it is not."""
+    with path.open("rb") as file:
+        begin = file.read(6)
+    return next((ending for mark, ending in _MARKS.items() if begin.startswith(mark)), "")
 
 
 def _lines(lines: Iterable[bytes], digest: Any) -> Iterator[tuple[int, bytes]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ebert import __version__, files
+from ebert import __version__, files, marks
 from ebert.alignment import Alignment
 from ebert.bert.loading import load_tokenizer, quiet
 from ebert.errors import EbertError
@@ -46,6 +46,7 @@ def save(classifier: RelationClassifier, folder: Path) -> None:
                 "mode": setting.mode,
                 "encoder": setting.encoder,
                 "vectors": None if store is None else {"name": str(store.path), "fingerprint": store.fingerprint},
+                "saved_here": "" if store is None else marks.mark(str(store.path)),
                 "resolving": asdict(setting.resolving),
                 "labels": list(setting.labels),
                 "names": dict(setting.names),
@@ -69,7 +70,7 @@ def load(
         )
     try:
         setting = Setting(
-            mode=info["mode"],
+            mode=str(info["mode"]),
             labels=tuple(info["labels"]),
             encoder=info["encoder"],
             resolving=ResolvingOptions(**info["resolving"]),
@@ -77,7 +78,8 @@ def load(
             names=info.get("names", {}),
         )
         part = info["vectors"]
-        store = None if part is None else reopen(folder, part["name"], part["fingerprint"], vectors)
+        ours = part is not None and marks.known(info.get("saved_here"), part["name"])
+        store = None if part is None else reopen(folder, part["name"], part["fingerprint"], vectors, ours=ours)
     except (KeyError, TypeError) as error:
         raise EbertError(f"{folder / INFO} is damaged ({error}); train the classifier again") from None
     alignment = Alignment.load(folder / ALIGNMENT) if (folder / ALIGNMENT).is_file() else None
@@ -93,7 +95,7 @@ def _module(folder: Path, relations: int) -> RelationModel:
 
     try:
         with quiet():
-            config = AutoConfig.from_pretrained(str(folder), local_files_only=True)
+            config = AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
             # As part of a masked LM the encoder has no pooler, whatever its kind.
             auto: Any = AutoModelForMaskedLM  # its from_config has no types
             encoder = auto.from_config(config).base_model

@@ -1,7 +1,6 @@
 """Reading runs of relation classification: what they are, their learning curve, and their answers on labelled files."""
 
 import json
-import lzma
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert import files
+from ebert import files, packed
 from ebert.errors import EbertError
 from ebert.relations.evaluating import ANSWERS, EVALUATIONS
 from ebert.relations.variants import VARIANTS
@@ -129,10 +128,11 @@ def _read(folder: Path, name: str) -> Run:
 def _answers(figures: Path, number: dict[str, int]) -> Answers:
     """Read the answers that stand beside the figures of an evaluation; shipped ones are packed."""
     path = figures.with_name(figures.stem + ANSWERS)
-    packed = path.with_name(f"{path.name}.xz")
+    shipped = path.with_name(f"{path.name}.xz")
     try:
-        text = lzma.decompress(packed.read_bytes()).decode() if packed.is_file() else path.read_text(encoding="utf-8")
-    except (OSError, lzma.LZMAError) as error:
+        with packed.bounded(shipped if shipped.is_file() else path) as file:
+            text = file.read().decode()
+    except packed.DAMAGED as error:
         raise EbertError(f"{path} cannot be read ({error}); evaluate the run again with --keep") from None
     rows = [json.loads(line) for line in text.split("\n") if line]
     return Answers(

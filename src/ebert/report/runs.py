@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert import files
+from ebert import files, packed
 from ebert.errors import EbertError
 from ebert.probing.metrics import FILTERS, Outcomes
 
@@ -171,7 +171,7 @@ def _check_info(folder: Path, info: Mapping[str, Any]) -> None:
     for name, kind in (("modes", list), ("filters", list), ("encoder", dict), ("complete", bool), ("benchmark", str)):
         if not isinstance(info.get(name), kind):
             raise EbertError(f"{folder / 'run.json'} is damaged: {name!r} is {info.get(name)!r}; probe again")
-    if not info["modes"] or "name" not in info["encoder"]:
+    if not info["modes"] or not all(isinstance(mode, str) for mode in info["modes"]) or "name" not in info["encoder"]:
         raise EbertError(f"{folder / 'run.json'} is damaged: it names no mode or no encoder; probe again")
 
 
@@ -204,8 +204,8 @@ def _rows(
     if path is None:
         return
     try:
-        with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+        with packed.bounded(path) as file:
+            for number, line in enumerate(packed.lines(file, path), 1):
                 if only is not None and number not in only:
                     continue
                 row = _parse(line)

@@ -108,15 +108,17 @@ def _about(app: FastAPI, service: Service) -> None:
     @app.get("/health", tags=["about"], response_model=shapes.Health)
     async def health() -> Response:
         """Tell whether the process lives."""
-        return Json({"status": "ok"})
+        return Json(encode({"status": "ok"}, shapes.Health))
 
     @app.get("/ready", tags=["about"], response_model=shapes.Ready, responses={503: {"model": shapes.Ready}})
     async def ready() -> Response:
         """Tell whether requests are answered: the model is loaded, and the service not about to end."""
         why = service.why_not_ready
         if why is None:
-            return Json({"ready": True, "why": None})
-        return Json({"ready": False, "why": why}, 503, Problem(503, why, retry_after=MOMENT).headers)
+            return Json(encode({"ready": True, "why": None}, shapes.Ready))
+        return Json(
+            encode({"ready": False, "why": why}, shapes.Ready), 503, Problem(503, why, retry_after=MOMENT).headers
+        )
 
     @app.get("/metrics", tags=["about"], response_class=Response, responses={200: {"content": {"text/plain": {}}}})
     async def metrics() -> Response:

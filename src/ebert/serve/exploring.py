@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ebert.errors import EbertError, UnknownNameError
 from ebert.serve.loading import Loaded
 from ebert.serve.problem import Problem
-from ebert.text import titles
+from ebert.text import letters, titles
 from ebert.vectors import Entity, Vectors
 from ebert.vectors.entity import Neighbour
 from ebert.vectors.nearest import nearest
@@ -71,22 +71,30 @@ class Explorer:
         }
 
     def add(self, title: str, description: str, aliases: list[str], *, replace: bool) -> dict[str, Any]:
-        """Add an entity from its description to every store of the service."""
+        """Add an entity from its description to every store of the service.
+
+        If that failed when some of them had it already, the same addition again completes it.
+        """
         if self._taken >= self._most_added:
             raise Problem(422, f"this service takes {self._most_added:,} entities, and has them; start it again")
         title = titles.clean(title)
-        rows: list[tuple[Vectors, dict[str, Any]]] = []
-        for store in self._loaded.stores:  # all that can be wrong is found before anything is written
-            known = store.find(title)
-            if known is not None and known.title == title and not replace:
-                why = f'there is an entity {title!r} already; choose another title, or send "replace": true'
-                raise Problem(409, why)
-            rows.append((store, {"title": title, "vector": store.imagine(description), "aliases": aliases}))
-        for store, row in rows:
+        stores = self._loaded.stores  # all that can be wrong is found before anything is written
+        vectors = [store.imagine(description) for store in stores]
+        known = [one if (one := store.find(title)) and one.title == title else None for store in stores]
+        begun = None in known and all(  # an addition that some stores have, and not all
+            one is None or (one.added and np.allclose(store.take([one])[0], vector))
+            for store, one, vector in zip(stores, known, vectors, strict=True)
+        )
+        if any(known) and not replace and not begun:
+            why = f'there is an entity {title!r} already; choose another title, or send "replace": true'
+            raise Problem(409, why)
+        for store, one, vector in zip(stores, known, vectors, strict=True):
             try:
-                report = store.add_many([row], replace=replace)
+                row = {"title": title, "vector": vector, "aliases": aliases}
+                report = store.add_many([row], replace=replace or one is not None)
             except OSError as error:  # a full disk, or a store that must not be written
-                raise Problem(409, f"{title[:200]!r} was not added: {error}") from None
+                why = f"{title[:200]!r} was not added: {error}; when that is mended, send it again"
+                raise Problem(409, why) from None
             if report.bad:
                 raise EbertError(f"{title[:200]!r} was not added: {report.bad[0].reason}")
         self._taken += 1
@@ -97,7 +105,7 @@ class Explorer:
     def _find(self, name: str) -> Entity:
         found = self._vectors.find(name)
         if found is None:
-            close = ", ".join(repr(title) for title in self._vectors.suggest(name[:200], 5))
+            close = ", ".join(f"{title!r}{letters.remark(title)}" for title in self._vectors.suggest(name[:200], 5))
             hint = f"did you mean {close}?" if close else "no title looks like it"
             raise UnknownNameError(f"there is no entity {name[:200]!r} here; {hint}")
         return found
@@ -153,4 +161,4 @@ def flat(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def _short(entity: Entity) -> dict[str, Any]:
-    return {"title": entity.title, "count": entity.count, "added": entity.added}
+    return {"title": entity.title, "count": entity.count, "added": entity.added, "oddity": entity.oddity}

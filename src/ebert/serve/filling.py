@@ -11,6 +11,7 @@ from ebert.model import EBert
 from ebert.model.batching import budget_on, plan
 from ebert.model.filling import Answer
 from ebert.model.sequence import Mode, Pieces
+from ebert.serve.lane import Pause
 from ebert.text import Passage
 
 
@@ -51,11 +52,12 @@ class FillWork:
         chosen = None if candidates is None else tuple(self._model.vocabulary.ids(candidates))
         return FillJob(passage, sequences, tuple(self._model.missing(passage)), top, chosen)
 
-    def run(self, jobs: Sequence[FillJob]) -> list[list[Masks]]:
-        """Fill the masks of jobs; give for each the answers of its sequences."""
+    def run(self, jobs: Sequence[FillJob], pause: Pause = lambda: None) -> list[list[Masks]]:
+        """Fill the masks of jobs; return for each the answers of its sequences. `pause` is called between batches."""
         sequences = [(number, pieces) for number, job in enumerate(jobs) for pieces in job.sequences]
         found: dict[int, Masks] = {}
         for group in self._groups([len(pieces) for _, pieces in sequences]):
+            pause()
             logits = self._filler.logits([sequences[index][1] for index in group], packed=True)  # (masks, vocabulary)
             row = 0
             for index in group:

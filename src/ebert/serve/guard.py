@@ -107,10 +107,14 @@ class Guard:
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """Read the body, so much and no longer; what the client declares is believed only when it is too much."""
+        limits, headers = self._options.limits, dict(scope["headers"])
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            # A proxy that believes the other one sees another end of this request, and other requests behind it.
+            why = "the request has both a Content-Length and a Transfer-Encoding; send one of them"
+            raise Problem(400, why, reason="two lengths")
         if scope["method"] in READING:
             return b""
-        limits = self._options.limits
-        declared = dict(scope["headers"]).get(b"content-length", b"")
+        declared = headers.get(b"content-length", b"")
         if declared.isdigit() and (len(declared) > 18 or int(declared) > limits.body):
             raise _too_long(limits)
         body = bytearray()

@@ -1,7 +1,8 @@
 """Work that waits in line for threads of its own, off the event loop, so much and no more of it.
 
 A lane hands its threads as many jobs at a time as fit together: that is how requests of several clients come to go
-through the encoder in one batch.
+through the encoder in one batch. Between two batches of a long job, shorter ones get their turn, and a job that nobody
+waits for any more is stopped.
 """
 
 import math
@@ -28,6 +29,10 @@ class FullError(Exception):
 
 class ClosedError(Exception):
     """The lane takes no more jobs."""
+
+
+class _StoppedError(Exception):
+    """Nobody waits any more for the jobs that run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +63,14 @@ class _Job(Generic[Item, Result]):
     future: "Future[Result]"
 
 
-Run = Callable[[Sequence[Item]], Sequence[Result | Exception]]
+Pause = Callable[[], None]
+Run = Callable[[Sequence[Item], Pause], Sequence[Result | Exception]]
 
 
 class Lane(Generic[Item, Result]):
     """A line of jobs and the threads that work on it.
 
-    >>> with Lane("doubling", lambda items: [2 * item for item in items]) as lane:
+    >>> with Lane("doubling", lambda items, pause: [2 * item for item in items]) as lane:
     ...     lane.submit(21).result()
     42
     """
@@ -77,7 +83,11 @@ class Lane(Generic[Item, Result]):
         *,
         watch: Callable[[Ran], None] | None = None,
     ) -> None:
-        """Begin to work. `run` gives a result or an error for each job, in their order."""
+        """Begin to work. `run` returns a result or an error for each job, in their order.
+
+        What it is given besides the jobs is a function that it calls between two parts of its work: jobs that cost less
+        than half of its dearest one run then, and an exception leaves `run` when all its jobs were cancelled.
+        """
         self.name, self._run, self.options, self._watch = name, run, options or LaneOptions(), watch
         self._jobs: deque[_Job[Item, Result]] = deque()
         self._changed = threading.Condition()
@@ -96,12 +106,13 @@ class Lane(Generic[Item, Result]):
         return len(self._jobs)
 
     def submit(self, item: Item, cost: int = 1) -> "Future[Result]":
-        """Put a job in line; cancelling its future takes it out again, if it does not run yet."""
+        """Put a job in line; cancelling its future takes it out again, or stops it where its `run` pauses next."""
         job: _Job[Item, Result] = _Job(item, cost, Future())
         with self._changed:
             if self._closed:
                 raise ClosedError(f"{self.name} is closed")
-            wait = self._pace * sum(other.cost for other in self._jobs)  # as it looks now
+            before = [other.cost for other in self._jobs if other.cost <= 2 * cost]  # dearer ones let it pass
+            wait = self._pace * sum(before)  # as it looks now
             if len(self._jobs) >= self.options.waiting or wait > self.options.patience:
                 raise FullError(max(1.0, wait))
             self._jobs.append(job)
@@ -133,36 +144,59 @@ class Lane(Generic[Item, Result]):
 
     def _work(self) -> None:
         while jobs := self._take():
-            # From here on a job cannot be cancelled; those that were are left out.
-            jobs = [job for job in jobs if job.future.set_running_or_notify_cancel()]
-            if not jobs:
-                continue
-            start = time.perf_counter()
-            results = self._results([job.item for job in jobs])
-            seconds = time.perf_counter() - start
-            ran = Ran(len(jobs), sum(job.cost for job in jobs), seconds)
-            self._pace += 0.2 * (seconds / max(1, ran.cost) / self.options.threads - self._pace)
-            if self._watch is not None:
-                self._watch(ran)
-            for job, result in zip(jobs, results, strict=True):
-                if isinstance(result, Exception):
-                    job.future.set_exception(result)
-                else:
-                    job.future.set_result(result)
+            self._together(jobs)
 
-    def _results(self, items: list[Item]) -> Sequence[Result | Exception]:
+    def _together(self, jobs: list[_Job[Item, Result]]) -> None:
+        """Run jobs together and hand out their results, but not to whoever does not wait any more."""
+        jobs = [job for job in jobs if not job.future.cancelled()]
+        if not jobs:
+            return
+        others = 0.0  # seconds that shorter jobs took meanwhile
+
+        def pause() -> None:
+            nonlocal others
+            if all(job.future.cancelled() for job in jobs):
+                raise _StoppedError
+            start = time.perf_counter()
+            with self._changed:
+                shorter = self._next((max(job.cost for job in jobs) - 1) // 2)  # so it cannot nest for ever
+            if shorter:
+                self._together(shorter)
+            others += time.perf_counter() - start
+
+        start = time.perf_counter()
+        try:
+            results = self._results(jobs, pause)
+        except _StoppedError:
+            return
+        seconds = time.perf_counter() - start - others
+        ran = Ran(len(jobs), sum(job.cost for job in jobs), seconds)
+        self._pace += 0.2 * (seconds / max(1, ran.cost) / self.options.threads - self._pace)
+        if self._watch is not None:
+            self._watch(ran)
+        for job, result in zip(jobs, results, strict=True):
+            if not job.future.set_running_or_notify_cancel():
+                continue
+            if isinstance(result, Exception):
+                job.future.set_exception(result)
+            else:
+                job.future.set_result(result)
+
+    def _results(self, jobs: list[_Job[Item, Result]], pause: Pause) -> Sequence[Result | Exception]:
         """Run jobs together; if they cannot be, each alone, so that none fails for another's fault."""
         try:
-            results = self._run(items)
-            assert len(results) == len(items)
+            results = self._run([job.item for job in jobs], pause)
+            assert len(results) == len(jobs)
             return results
+        except _StoppedError:
+            raise
         except Exception as error:
-            if len(items) == 1:
+            if len(jobs) == 1:
                 return [error]
-        return [self._results([item])[0] for item in items]
+        return [self._results([job], pause)[0] for job in jobs]
 
     def _take(self) -> list[_Job[Item, Result]]:
-        """Wait for jobs and give those that run together next; none when the lane is closed and empty."""
+        """Wait for jobs and return those that run together next; none when the lane is closed and empty."""
         options = self.options
         with self._changed:
             while True:
@@ -172,15 +206,22 @@ class Lane(Generic[Item, Result]):
                     self._gather(time.monotonic() + options.window)
                 if self._jobs or self._closed:  # others, or a cancellation, may have taken all meanwhile
                     break
-            taken: list[_Job[Item, Result]] = []
-            cost = 0
-            while self._jobs and len(taken) < options.together:
-                cost += self._jobs[0].cost
-                if taken and cost > options.budget:
-                    break
-                taken.append(self._jobs.popleft())
+            taken = self._next()
             self._crowded = len(taken) > 1 or bool(self._jobs)
             return taken
+
+    def _next(self, most: float = math.inf) -> list[_Job[Item, Result]]:
+        """Take the first jobs that run together, of those that cost `most` each at most."""
+        taken: list[_Job[Item, Result]] = []
+        cost = 0
+        for job in [job for job in self._jobs if job.cost <= most]:
+            cost += job.cost
+            if len(taken) == self.options.together or (taken and cost > self.options.budget):
+                break
+            taken.append(job)
+        for job in taken:
+            self._jobs.remove(job)
+        return taken
 
     def _gather(self, until: float) -> None:
         """Wait until there are enough jobs for a batch, or the time is over."""

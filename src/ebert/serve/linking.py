@@ -8,6 +8,7 @@ from ebert.linking.document import Document
 from ebert.linking.linked import Linked, LinkedMention
 from ebert.linking.linker import Linker
 from ebert.linking.output import mention_value
+from ebert.serve.lane import Pause
 
 PIECE = 3  # letters of a wordpiece, about
 
@@ -17,13 +18,13 @@ class LinkJob:
     """A text to link. If mentions are `given`, these are linked, each to its likeliest candidate."""
 
     document: Document
-    rounds: int | None = None  # of refinement; the linker's own if not given
+    rounds: int  # of refinement
     given: bool = False
 
     @property
     def tokens(self) -> int:
         """What the job costs, about: blocks for spans are about as many as the words."""
-        return 2 * (len(self.document.text) // PIECE) + 2
+        return self.rounds * (2 * (len(self.document.text) // PIECE) + 2)
 
 
 Steps = tuple[Linked, ...]  # what was linked after each round of refinement
@@ -36,21 +37,27 @@ class LinkWork:
         """Work with a linker; `budget` is how many tokens a batch may have."""
         self.linker, self._budget = linker, budget
 
-    def run(self, jobs: Sequence[LinkJob]) -> list[Steps]:
-        """Link texts; give for each what was linked after each round."""
-        groups: dict[tuple[int | None, bool], list[int]] = {}
+    @property
+    def rounds(self) -> int:
+        """The linker's own rounds of refinement."""
+        return self.linker.options.rounds
+
+    def run(self, jobs: Sequence[LinkJob], pause: Pause) -> list[Steps]:
+        """Link texts; return for each what was linked after each round. `pause` is called between batches."""
+        groups: dict[tuple[int, bool], list[int]] = {}
         for number, job in enumerate(jobs):
             groups.setdefault((job.rounds, job.given), []).append(number)
         results: dict[int, Steps] = {}
         for (rounds, given), numbers in groups.items():
             documents = [jobs[number].document for number in numbers]
-            results.update(zip(numbers, self._together(documents, rounds, given=given), strict=True))
+            results.update(zip(numbers, self._together(documents, rounds, pause, given=given), strict=True))
         return [results[number] for number in range(len(jobs))]
 
-    def _together(self, documents: list[Document], rounds: int | None, *, given: bool) -> list[Steps]:
+    def _together(self, documents: list[Document], rounds: int, pause: Pause, *, given: bool) -> list[Steps]:
+        how: dict[str, Any] = {"rounds": rounds, "budget": self._budget, "between": pause}
         if not given:
-            return list(self.linker.trace(documents, threshold=0.0, rounds=rounds, budget=self._budget))
-        return [(linked,) for linked in self.linker.disambiguate(documents, rounds=rounds, budget=self._budget)]
+            return list(self.linker.trace(documents, threshold=0.0, **how))
+        return [(linked,) for linked in self.linker.disambiguate(documents, **how)]
 
     def sure(self, linked: Linked, threshold: float | None = None) -> list[LinkedMention]:
         """Give the mentions that are probable enough."""

@@ -23,6 +23,8 @@ class Limits:
     """Words to choose from that a request may give."""
     rounds: int = 10
     """Rounds of refinement that can be asked for."""
+    cost: int = 60_000
+    """Characters of texts to link, times rounds of refinement: the longest text in the three rounds of most linkers."""
     waiting: int = 256
     """Requests that wait for the model; one more is answered 503."""
     seconds: float = 30.0

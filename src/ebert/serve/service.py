@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ebert.errors import EbertError, UnknownNameError
+from ebert.serve import shapes
 from ebert.serve.encoding import encode
 from ebert.serve.lane import ClosedError, FullError, Lane
 from ebert.serve.metrics import Metrics
@@ -62,7 +63,7 @@ class Service:
     async def info(self) -> bytes:
         """Describe the model."""
         working = self._ready
-        return await self._wait(working.quick, lambda: encode(working.describe(self.options.limits)))
+        return await self._wait(working.quick, lambda: encode(working.describe(self.options.limits), shapes.ModelInfo))
 
     async def fill(
         self,
@@ -87,7 +88,11 @@ class Service:
         end = self._end()
         job = await self._wait(working.quick, prepare, end=end)
         answers = await self._wait(working.filling, job, job.tokens, end=end)
-        return await self._wait(working.quick, lambda: encode(working.fill.write(job, answers)), end=end)
+
+        def write() -> bytes:
+            return encode(working.fill.write(job, answers), shapes.FillAnswer)
+
+        return await self._wait(working.quick, write, end=end)
 
     async def link(self, text: str, *, threshold: float | None, rounds: int | None, trace: bool) -> bytes:
         """Find and link the entities of a text."""
@@ -97,12 +102,13 @@ class Service:
         working = self._ready
         self._check(text, rounds=rounds)
         work, lane = self._linker
-        job = LinkJob(_sound(lambda: Document("1", text)), rounds)
+        job = LinkJob(_sound(lambda: Document("1", text)), rounds or work.rounds)
+        self._check_cost([job])
         end = self._end()
         steps = await self._wait(lane, job, job.tokens, end=end)
 
         def write() -> bytes:
-            return encode(work.write(steps, threshold=threshold, trace=trace))
+            return encode(work.write(steps, threshold=threshold, trace=trace), shapes.LinkAnswer)
 
         return await self._wait(working.quick, write, end=end)
 
@@ -117,9 +123,11 @@ class Service:
         if not asked:
             raise Problem(422, "the request has no nif:Context with a nif:isString: there is no text to link")
         self._check("".join(one.text for one in asked))
-        jobs = await self._wait(working.quick, lambda: list(islice(_numbered_jobs(asked), TEXTS + 1)), end=end)
+        numbered = _numbered_jobs(asked, work.rounds)
+        jobs = await self._wait(working.quick, lambda: list(islice(numbered, TEXTS + 1)), end=end)
         if len(jobs) > TEXTS:
             raise Problem(422, f"the request has more than {TEXTS} texts, or mentions in mentions; send one at a time")
+        self._check_cost([job for _, job in jobs])
         linked = await _all(self._wait(lane, job, job.tokens, end=end) for _, job in jobs)
 
         def write() -> bytes:
@@ -134,33 +142,41 @@ class Service:
         """Suggest entities."""
         self._check(typed, count)
         working = self._ready
-        return await self._wait(working.quick, lambda: encode(working.explorer.suggest(typed, count)))
+        return await self._wait(
+            working.quick, lambda: encode(working.explorer.suggest(typed, count), shapes.Suggestions)
+        )
 
     async def entity(self, name: str) -> bytes:
         """Look an entity up."""
         self._check(name)
         working = self._ready
-        return await self._wait(working.slow, lambda: encode(working.explorer.entity(name)))
+        return await self._wait(working.slow, lambda: encode(working.explorer.entity(name), shapes.Entity))
 
     async def near(self, name: str, kind: Any, count: int) -> bytes:
         """Give neighbours."""
         self._check(name, count)
         working = self._ready
-        return await self._wait(working.slow, lambda: encode(working.explorer.near(name, kind, count)))
+        return await self._wait(
+            working.slow, lambda: encode(working.explorer.near(name, kind, count), shapes.Neighbours)
+        )
 
     async def explore(self, name: str, count: int) -> bytes:
         """Give a neighbourhood."""
         self._check(name, count)
         working = self._ready
-        return await self._wait(working.slow, lambda: encode(working.explorer.explore(name, count)))
+        return await self._wait(
+            working.slow, lambda: encode(working.explorer.explore(name, count), shapes.Neighbourhood)
+        )
 
     async def add(self, title: str, description: str, aliases: list[str], *, replace: bool) -> bytes:
         """Add an entity."""
         self._check(description)
         working = self._ready
-        return await self._wait(
-            working.slow, lambda: encode(working.explorer.add(title, description, aliases, replace=replace))
-        )
+
+        def write() -> bytes:
+            return encode(working.explorer.add(title, description, aliases, replace=replace), shapes.Added)
+
+        return await self._wait(working.slow, write)
 
     # Waiting in line
 
@@ -191,12 +207,21 @@ class Service:
         if rounds is not None and rounds > limits.rounds:
             raise Problem(422, f"{rounds:,} rounds of refinement are too many: at most {limits.rounds:,}")
 
+    def _check_cost(self, jobs: "Sequence[LinkJob]") -> None:
+        """Refuse texts that would take too long in all their rounds."""
+        most, cost = self.options.limits.cost, sum(len(job.document.text) * job.rounds for job in jobs)
+        if cost > most:
+            self.metrics.refused("text too long")
+            rounds = jobs[0].rounds
+            why = f"{cost // rounds:,} characters in {rounds:,} rounds of refinement cost {cost:,}"
+            raise Problem(413, f"{why}; this service takes {most:,}: split the text, or ask for fewer rounds")
+
     def _end(self) -> float:
         """Give the time until which a request that comes now is to be answered, whatever it has to wait for."""
         return asyncio.get_running_loop().time() + self.options.limits.seconds
 
     async def _wait(self, lane: Lane[Item, Result], item: Item, cost: int = 1, *, end: float | None = None) -> Result:
-        """Put a job in line and wait for its answer, but not for ever."""
+        """Put a job in line and wait for its answer, but not for ever; whoever stops waiting stops the job."""
         try:
             future = lane.submit(item, cost)
         except FullError as error:
@@ -219,16 +244,16 @@ class Service:
             raise Problem(422, str(error)) from None
 
 
-def _numbered_jobs(asked: "Sequence[Asked]") -> "Iterator[tuple[int, LinkJob]]":
+def _numbered_jobs(asked: "Sequence[Asked]", rounds: int) -> "Iterator[tuple[int, LinkJob]]":
     """Make jobs of texts: one if the mentions are to be found, else one for each layer of those given."""
     from ebert.linking.document import Document
     from ebert.serve.linking import LinkJob
 
     for number, one in enumerate(asked):
         if not one.mentions:
-            yield number, LinkJob(Document(one.iri, one.text))
+            yield number, LinkJob(Document(one.iri, one.text), rounds)
         for layer in one.layers():
-            yield number, LinkJob(Document(one.iri, one.text, layer), given=True)
+            yield number, LinkJob(Document(one.iri, one.text, layer), rounds, given=True)
 
 
 async def _all(waits: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:

@@ -35,7 +35,13 @@ class Asked(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Error(BaseModel):
+class Reply(BaseModel):
+    """What a client gets: nothing but what is declared here, as `encode` sees to."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Error(Reply):
     """What went wrong, in a sentence."""
 
     error: Annotated[str, Field(examples=["the text has no mask; write [MASK] where the answer goes: 'Paris'"])]
@@ -72,7 +78,7 @@ class FillRequest(Asked):
     )
 
 
-class Mention(BaseModel):
+class Mention(Reply):
     """A span of the text and the entity that it was said to name."""
 
     start: int
@@ -81,14 +87,14 @@ class Mention(BaseModel):
     entity: str
 
 
-class Answer(BaseModel):
+class Answer(Reply):
     """A wordpiece for a mask."""
 
     token: str
     probability: float
 
 
-class FillResult(BaseModel):
+class FillResult(Reply):
     """What one mode answers: for each mask the best wordpieces."""
 
     mode: Mode
@@ -97,7 +103,7 @@ class FillResult(BaseModel):
     masks: list[list[Answer]]
 
 
-class FillAnswer(BaseModel):
+class FillAnswer(Reply):
     """A text and what every mode puts where its masks are."""
 
     text: str
@@ -117,7 +123,7 @@ class LinkRequest(Asked):
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": NEWS}, {"text": NEWS, "trace": True}]})
 
 
-class Candidate(BaseModel):
+class Candidate(Reply):
     """An entity that a span may mean."""
 
     entity: str
@@ -126,7 +132,7 @@ class Candidate(BaseModel):
     probability: float
 
 
-class LinkedMention(BaseModel):
+class LinkedMention(Reply):
     """A span of the text that names an entity."""
 
     start: int
@@ -139,7 +145,7 @@ class LinkedMention(BaseModel):
     candidates: list[Candidate]
 
 
-class LinkAnswer(BaseModel):
+class LinkAnswer(Reply):
     """A text and the entities in it."""
 
     text: str
@@ -147,15 +153,16 @@ class LinkAnswer(BaseModel):
     rounds: Annotated[list[list[LinkedMention]] | None, Field(description="With trace: after each round.")] = None
 
 
-class Suggestion(BaseModel):
+class Suggestion(Reply):
     """An entity, in short."""
 
     title: str
     count: Annotated[int | None, Field(description="How often it was linked in the text the vectors come from.")]
     added: bool
+    oddity: Annotated[str | None, Field(description="A warning, if letters of the title look like others.")]
 
 
-class Suggestions(BaseModel):
+class Suggestions(Reply):
     """Entities that somebody who types may mean."""
 
     entities: list[Suggestion]
@@ -168,7 +175,7 @@ class Entity(Suggestion):
     aliases: Annotated[list[str], Field(description="Other names that find it, some of them if there are many.")]
 
 
-class Neighbour(BaseModel):
+class Neighbour(Reply):
     """A word or an entity, and how near it is by cosine."""
 
     name: str
@@ -176,28 +183,28 @@ class Neighbour(BaseModel):
     similarity: float
 
 
-class Neighbours(BaseModel):
+class Neighbours(Reply):
     """What is near to something."""
 
     name: str
     neighbours: list[Neighbour]
 
 
-class Near(BaseModel):
+class Near(Reply):
     """A name, and how near it is by cosine."""
 
     name: str
     similarity: float
 
 
-class NearPiece(BaseModel):
+class NearPiece(Reply):
     """A wordpiece, and how near it is by cosine."""
 
     token: str
     similarity: float
 
 
-class Place(BaseModel):
+class Place(Reply):
     """A place on the map, from -1 to 1."""
 
     name: str
@@ -206,7 +213,7 @@ class Place(BaseModel):
     y: float
 
 
-class Neighbourhood(BaseModel):
+class Neighbourhood(Reply):
     """All that is near to an entity."""
 
     entity: Entity
@@ -237,14 +244,14 @@ class NewEntity(Asked):
     )
 
 
-class Added(BaseModel):
+class Added(Reply):
     """An entity that was added."""
 
     entity: Entity
     words_used: Annotated[list[str], Field(description="Words of the description that have vectors.")]
 
 
-class LinkerInfo(BaseModel):
+class LinkerInfo(Reply):
     """The linker of the service."""
 
     name: str
@@ -252,7 +259,7 @@ class LinkerInfo(BaseModel):
     strategy: str
 
 
-class LimitsInfo(BaseModel):
+class LimitsInfo(Reply):
     """How much a request may ask for."""
 
     characters: int
@@ -260,7 +267,7 @@ class LimitsInfo(BaseModel):
     top: int
 
 
-class Example(BaseModel):
+class Example(Reply):
     """A text to try, with its entities as markup."""
 
     text: str
@@ -268,7 +275,7 @@ class Example(BaseModel):
     group: str
 
 
-class ModelInfo(BaseModel):
+class ModelInfo(Reply):
     """The model of the service."""
 
     name: str
@@ -284,13 +291,13 @@ class ModelInfo(BaseModel):
     examples: list[Example]
 
 
-class Health(BaseModel):
+class Health(Reply):
     """The process lives."""
 
     status: Literal["ok"]
 
 
-class Ready(BaseModel):
+class Ready(Reply):
     """Whether requests are answered now."""
 
     ready: bool

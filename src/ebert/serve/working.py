@@ -8,7 +8,7 @@ from typing import Any
 from ebert.serve import examples
 from ebert.serve.exploring import Explorer
 from ebert.serve.filling import FillJob, FillWork, Masks, warm_up
-from ebert.serve.lane import Lane, LaneOptions
+from ebert.serve.lane import Lane, LaneOptions, Pause
 from ebert.serve.linking import LinkJob, LinkWork, Steps
 from ebert.serve.loading import Loaded
 from ebert.serve.metrics import Metrics
@@ -21,7 +21,8 @@ class Working:
     """What a service has as soon as its model is loaded.
 
     Filling and linking each have a thread of their own, so that a long text that is linked holds nobody up who fills
-    masks; looking something up, and looking at all vectors of a store, have others.
+    masks, and others who link for one batch only; looking something up, and looking at all vectors of a store, have
+    others.
     """
 
     def __init__(self, loaded: Loaded, options: ServeOptions, metrics: Metrics) -> None:
@@ -45,8 +46,8 @@ class Working:
         self.slow: Lane[Task, Any] = self._lane("explore", _each, common)
         self.filling: Lane[FillJob, list[Masks]] = self._lane("fill", self.fill.run, batched)
         self.linking: Lane[LinkJob, Steps] | None = None
-        if self.link is not None:
-            self.linking = self._lane("link", self.link.run, batched)
+        if self.link is not None:  # a text costs its tokens in every round, and is in a batch with all of them
+            self.linking = self._lane("link", self.link.run, replace(batched, budget=batched.budget * self.link.rounds))
 
     def describe(self, limits: Limits) -> dict[str, Any]:
         """Tell clients what there is."""
@@ -81,5 +82,5 @@ class Working:
         return lane
 
 
-def _each(tasks: Sequence[Task]) -> list[Any]:
+def _each(tasks: Sequence[Task], _: Pause) -> list[Any]:
     return [task() for task in tasks]

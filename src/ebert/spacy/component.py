@@ -18,7 +18,7 @@ from spacy.pipeline.pipe import Pipe
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ebert import files
+from ebert import files, marks
 from ebert.errors import EbertError
 from ebert.linking.document import Document
 from ebert.linking.linked import LinkedMention
@@ -189,12 +189,14 @@ class EbertLinker(Pipe):
 
     def _record(self) -> dict[str, Any]:
         options = self.options
+        place = self._place or (_absolute(options.linker), _absolute(options.vectors))
         return {
             "format": FORMAT,
             "copy": options.copy_linker,
             "linker": options.linker,
             "vectors": options.vectors,
-            "place": self._place or [_absolute(options.linker), _absolute(options.vectors)],
+            "place": place,
+            "saved_here": marks.mark(options.linker, options.vectors, *place),
         }
 
     def _restore(self, record: dict[str, Any], folder: Path) -> "EbertLinker":
@@ -210,8 +212,16 @@ class EbertLinker(Pipe):
         self._linker = self._place = None
         if named != self.options.linker:
             return self
+        names = named, store, linker, vectors
         if copied:
-            linker, vectors = str(folder / LINKER), str(folder / VECTORS)
+            linker, vectors = (
+                str(marks.locate(folder, part, ours=False, give="in a config")) for part in (LINKER, VECTORS)
+            )
+        elif names != ("starter", None, None, None) and not marks.known(record.get("saved_here"), *names):
+            raise EbertError(
+                f"{folder} names the linker {named}, and has no mark of being saved on this machine; "
+                "give its linker in the config (spacy.load(..., config=...)), or save it with copy_linker"
+            )
         if linker is not None and Path(linker).is_dir():
             self._place = linker, vectors if store == self.options.vectors else self.options.vectors
         return self

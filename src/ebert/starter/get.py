@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from ebert import files
-from ebert.bert.cache import home
+from ebert.bert.cache import home, locked, remove_leftovers
 from ebert.errors import EbertError
 from ebert.model.folder import ALIGNMENT, INFO, VECTORS
 from ebert.starter import packing
@@ -13,7 +13,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def get_starter() -> Path:
-    """Give the folder of the starter model, for `EBert.from_pretrained`; its store is in the folder ``vectors`` there.
+    """Return the folder of the starter model, for `EBert.from_pretrained`; its store is in ``vectors`` there.
 
     >>> model = EBert.from_pretrained(get_starter())                          # doctest: +SKIP
 
@@ -24,13 +24,19 @@ def get_starter() -> Path:
     out = home() / "starter" / files.sha256(DATA / INFO)[:12]
     if (out / INFO).is_file():
         return out
-    with files.replacing_folder(out, overwrite=True) as folder:
-        packing.unpack(DATA, folder / VECTORS)
-        for name in (ALIGNMENT, INFO):
-            shutil.copyfile(DATA / name, folder / name)
+    with locked(out):  # other processes may be at it: who comes second finds it there, perhaps with additions
+        if (out / INFO).is_file():
+            return out
+        remove_leftovers(out)
+        if out.exists():
+            raise EbertError(f"{out} has no {INFO}; move it away, then the starter model is unpacked again")
+        with files.replacing_folder(out) as folder:
+            packing.unpack(DATA, folder / VECTORS)
+            for name in (ALIGNMENT, INFO):
+                shutil.copyfile(DATA / name, folder / name)
     return out
 
 
 def model_folder(name: str) -> str:
-    """Give the folder of a model; 'starter' is the one that comes with the package, unless there is such a folder."""
+    """Return the folder of a model; 'starter' is the one that comes with the package, unless there is such a folder."""
     return name if name != "starter" or Path(name).exists() else str(get_starter())

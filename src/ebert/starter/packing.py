@@ -64,4 +64,4 @@ def quantise(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32
 
 def restore(steps: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
     """Give the numbers back."""
-    return steps.astype(np.float32) * scales[:, None]
+    return steps * scales[:, None]

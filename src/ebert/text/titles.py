@@ -5,6 +5,8 @@ import unicodedata
 from collections.abc import Callable
 from urllib.parse import parse_qs, unquote
 
+from ebert.text import letters
+
 _BLANKS = re.compile(r"[\s_]+")
 _MARKS = re.compile("[\u200e\u200f\u202a-\u202e]")  # of writing direction: unseen, and copied along from web pages
 # English pages only: the title in a French URL names something else in English.
@@ -17,6 +19,12 @@ _WIKIDATA = re.compile(
 def clean(title: str) -> str:
     """Write a title as Wikipedia does: composed letters, blanks for underscores, none doubled, none at the ends."""
     return _BLANKS.sub(" ", unicodedata.normalize("NFC", _MARKS.sub("", title))).strip()
+
+
+def usable(title: str) -> str:
+    """Return a title as `clean` does, or nothing if it has a character that nobody sees: nobody could find it."""
+    title = clean(title)
+    return "" if letters.unseen(title) else title
 
 
 def spellings(name: str) -> list[str]:

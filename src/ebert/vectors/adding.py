@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError
-from ebert.text import titles
+from ebert.text import letters, titles
 from ebert.vectors import lookup
 from ebert.vectors.catalogue import Catalogue
 from ebert.vectors.entity import Entity
-from ebert.vectors.overlay import Addition, Overlay
+from ebert.vectors.log import Addition
+from ebert.vectors.overlay import Overlay
 from ebert.vectors.surfaces import surface_of
 
 
@@ -41,6 +42,8 @@ class Wanted:
         for name in (title, *others, *([] if own is None else [own])):
             if not name or not titles.is_text(name):
                 raise EbertError(f"an entity cannot be called {name!r}")
+            if hidden := letters.unseen(name):
+                raise EbertError(f"an entity cannot be called {name!r}: nobody sees {hidden} in it; leave it out")
         if wikidata is not None and titles.wikidata_id(f"Q{wikidata}") != wikidata:
             raise EbertError(f"{wikidata!r} is not the number of a Wikidata id")
         return cls(title, tuple(others), wikidata, own)
@@ -64,9 +67,9 @@ class Adder:
 
     def add(self, wanted: Wanted, vector: NDArray[np.float32], *, replace: bool) -> Entity:
         """Add an entity. One that is replaced keeps what else is known of it."""
-        with self._added.locked() as connection:
+        with self._added.locked():
             addition = self._check(wanted, vector, replace=replace, aliases=self._strict(wanted, replace=replace))
-            return lookup.entity(self._added.add(connection, addition), added=True)
+            return lookup.entity(self._added.add(addition, vector), added=True)
 
     def add_all(self, pairs: Iterable[tuple[Wanted, NDArray[np.float32]]], *, replace: bool) -> list[Done | EbertError]:
         """Add entities in one transaction; give for each what became of it, or why it cannot be added.
@@ -75,7 +78,7 @@ class Adder:
         not find it.
         """
         done: list[Done | EbertError] = []
-        with self._added.locked() as connection:
+        with self._added.locked():
             for wanted, vector in pairs:
                 free = [alias for alias in wanted.aliases if not self._owner(alias, wanted.title)]
                 try:  # nothing is written before all is checked
@@ -83,7 +86,7 @@ class Adder:
                 except EbertError as error:
                     done.append(error)
                     continue
-                entity = lookup.entity(self._added.add(connection, addition), added=True)
+                entity = lookup.entity(self._added.add(addition, vector), added=True)
                 replaced = addition.row is not None or addition.hides is not None
                 done.append(Done(entity, replaced, [alias for alias in wanted.aliases if alias not in free]))
         return done
@@ -91,6 +94,8 @@ class Adder:
     def _check(self, wanted: Wanted, vector: NDArray[np.float32], *, replace: bool, aliases: Iterable[str]) -> Addition:
         """See that nothing of the entity is another's, or its own without leave to replace it."""
         title, number = wanted.title, wanted.wikidata
+        if not np.isfinite(vector).all():
+            raise EbertError(f"the vector of {title!r} has a value that is infinite or not a number")
         known, before = self._catalogue.titled([title]), self._added.titled([title])
         if known and not replace:
             raise EbertError(f"{title!r} has a vector already; use replace=True (--replace) for another one")
@@ -108,10 +113,9 @@ class Adder:
         surfaces = dict.fromkeys(surface_of(name, lowercase=self._lowercase) for name in (title, *wanted.aliases))
         return Addition(
             title,
-            vector,
             row=before[1][0] if before else None,
             hides=hides,
-            count=count,
+            count=None if count is None else max(0, count),
             wikidata=had if number is None else number,
             id=wanted.id,
             aliases=tuple(aliases),

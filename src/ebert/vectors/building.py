@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ebert.errors import EbertError
+from ebert.text import letters, titles
 from ebert.vectors.catalogue import PAGE, Catalogue, EntityRow, Kind, Surface
 from ebert.vectors.overlay import Added, Overlay
 from ebert.vectors.surfaces import unlinked
@@ -48,6 +49,9 @@ def from_arrays(
     for kind, _, array, _ in given:
         if array.ndim != 2:
             raise EbertError(f"the vectors of the {kind} have shape {array.shape}; (names, dimension) is needed")
+    for title in (name for kind, names, _, _ in given if kind == "entities" for name in names):
+        if hidden := letters.unseen(titles.clean(title)):
+            raise EbertError(f"an entity cannot be called {title!r}: nobody sees {hidden} in it; leave it out")
     with writing(folder, dimension=given[0][2].shape[1], dtype=dtype) as writer:
         for kind, names, array, counts in given:
             writer.add(kind, names, array, counts=counts, outputs=outputs if kind == "words" else None)

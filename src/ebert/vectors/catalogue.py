@@ -1,6 +1,7 @@
 """The names in a store, in SQLite: words, titles, redirects, Wikidata and own ids, counts, surfaces."""
 
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -29,25 +30,30 @@ CREATE TABLE mentions (
 """
 # Words of titles, for search. The text itself stays in `entities`, and nobody asks where in a title a word stands.
 SEARCH = (
-    "CREATE VIRTUAL TABLE IF NOT EXISTS search USING fts5 (title, content = 'entities', content_rowid = 'row',"
+    "CREATE VIRTUAL TABLE search USING fts5 (title, content = 'entities', content_rowid = 'row',"
     " tokenize = 'unicode61 remove_diacritics 2', detail = none, columnsize = 0)",
     "INSERT INTO search (search) VALUES ('rebuild')",
+)
+SHADOWS = (  # tables that FTS5 makes for itself
+    "CREATE TABLE 'search_data'(id INTEGER PRIMARY KEY, block BLOB)",
+    "CREATE TABLE 'search_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID",
+    "CREATE TABLE 'search_config'(k PRIMARY KEY, v) WITHOUT ROWID",
 )
 NAME = {"words": "word", "entities": "title"}  # the column with the names of a table
 MAPPED = 1 << 31  # bytes of the file at most: looked up cold, names come four times faster than page by page
 PAGE = 8192  # rows read at a time when all are wanted
 
 
-class Names:
+class Names(ABC):
     """Looks entities up: what the catalogue and the overlay have in common.
 
     Files of earlier versions lack the tables of own ids and of surfaces, and nothing is found in a table that is not
     there.
     """
 
-    def __init__(self, path: Path, connections: Connections) -> None:
-        """Take the file's connections; `path` is for messages."""
-        self.path, self._connections = path, connections
+    def __init__(self, path: Path) -> None:
+        """Remember the file, for messages."""
+        self.path = path
         self._tables: set[str] = set()
 
     def titled(self, titles: Sequence[str]) -> tuple[int, EntityRow] | None:
@@ -132,18 +138,9 @@ class Names:
         """Give redirects to an entity. All redirects are gone through, which takes a second for ten million."""
         return [title for (title,) in self.rows("SELECT title FROM redirects WHERE row = ? LIMIT ?", (row, limit))]
 
+    @abstractmethod
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        """Run a query. All its rows are fetched at once, so that no half-read query stands in a writer's way."""
-        try:
-            return self._connections.get().execute(query, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise EbertError(f"{self.path} cannot be read ({error}); restore it or make the store again") from None
-        except UnicodeEncodeError:  # half a surrogate pair is in no name
-            return []
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._connections.close()
+        """Run a query and return all its rows."""
 
     def _first(self, query: str, titles: Sequence[str]) -> tuple[int, EntityRow] | None:
         for index, title in enumerate(titles):
@@ -152,15 +149,53 @@ class Names:
         return None
 
 
-class Catalogue(Names):
-    """The names that a store was made with. The file never changes."""
+class Database(Names):
+    """Names in an SQLite file that is read and never written to, which may have come from anywhere.
 
-    def __init__(self, path: Path) -> None:
-        """Open the file and see that it is one of ours."""
+    So SQLite need not lock it: faster, and fine on read-only and network disks. Nor does it look for a journal beside
+    it, which could have it write, or delete a file that the journal names.
+    """
+
+    def __init__(self, path: Path, schema: Sequence[str]) -> None:
+        """Open the file. Raise `EbertError` if there is anything in it but what `schema` makes, such as a view."""
         if not path.is_file():
             raise EbertError(f"{path} is missing; restore it or make the store again")
-        # Nothing ever writes to the file, so SQLite need not lock it: faster, and fine on read-only and network disks.
-        super().__init__(path, Connections(path, "mode=ro&immutable=1", witness=path, mapped=MAPPED))
+        super().__init__(path)
+        self._connections = Connections(path, mapped=MAPPED)
+        made = {_plain(statement) for statement in (*schema, *SHADOWS)}
+        for kind, name, sql in self.rows("SELECT type, name, sql FROM sqlite_master"):
+            ours = _plain(sql) in made if sql else kind == "index"  # SQLite makes those of keys by itself
+            if not ours:
+                self.close()
+                raise EbertError(
+                    f"{path} has a {kind} {name!r:.60} that ebert never makes, and is not used: it can do harm if it "
+                    "came from elsewhere; restore it or make the store again"
+                )
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Run a query and return all its rows."""
+        try:
+            return self._connections.get().execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise EbertError(f"{self.path} cannot be read ({error}); restore it or make the store again") from None
+        except UnicodeEncodeError:  # half a surrogate pair is in no name
+            return []
+
+    def check(self) -> None:
+        """Raise `EbertError` if the file was moved or replaced since it was opened."""
+        self._connections.check()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connections.close()
+
+
+class Catalogue(Database):
+    """The names that a store was made with."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file and check that it is one of ours."""
+        super().__init__(path, [*SCHEMA.split(";"), SEARCH[0]])
         self.sizes = {kind: self.rows(f"SELECT 1 + coalesce(max(row), -1) FROM {kind}")[0][0] for kind in NAME}
         for table in ("redirects", "search"):
             self.rows(f"SELECT 1 FROM {table} LIMIT 1")
@@ -190,8 +225,8 @@ class Catalogue(Names):
             "words with a count": self.rows("SELECT count(count) FROM words")[0][0],
             "entities with a count": self.rows("SELECT count(count) FROM entities")[0][0],
             "entities with a Wikidata id": self.rows("SELECT count(wikidata) FROM entities")[0][0],
-            "redirects": self.rows("SELECT count(*) FROM redirects")[0][0],
-            "surfaces": self.rows("SELECT count(*) FROM surfaces")[0][0] if self.has("surfaces") else 0,
+            "redirects": self.rows("SELECT count(row) FROM redirects")[0][0],
+            "surfaces": self.rows("SELECT count(id) FROM surfaces")[0][0] if self.has("surfaces") else 0,
         }
 
     def titles(self) -> Iterator[tuple[str, int]]:
@@ -224,6 +259,11 @@ class Catalogue(Names):
             for (surface, occurrences), meant in groupby(page, itemgetter(0, 1)):
                 yield surface, occurrences, [(row, count) for _, _, row, count in meant if row is not None]
             last = page[-1][0]
+
+
+def _plain(statement: str) -> str:
+    """Return a statement as it can be compared: SQLite keeps how it was written, blanks included."""
+    return " ".join(statement.replace("IF NOT EXISTS", "").split())
 
 
 def create(path: Path) -> sqlite3.Connection:

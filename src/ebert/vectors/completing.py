@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert.text import titles
+from ebert.text import letters, titles
 from ebert.vectors import lookup, suggestions
 from ebert.vectors.catalogue import PAGE, Catalogue, EntityRow, Names
 from ebert.vectors.entity import Entity
@@ -97,7 +97,9 @@ class Completer:
         self._stamp: tuple[int, int] | None = None
 
     def __call__(self, typed: str, count: int) -> list[Entity]:
-        """Give what somebody may mean: titles that begin so, then redirects, then titles with these words somewhere.
+        """Return what somebody may mean: titles that begin so, then redirects, then titles with these words somewhere.
+
+        Last come titles that look like others (`Entity.oddity`), unless what was typed does so too.
 
         Only if no name begins so, titles are compared letter by letter: that takes longer, and somebody who is not
         done yet need not be told of titles that are like what there is so far.
@@ -113,7 +115,9 @@ class Completer:
             found |= {entity.title: entity for entity in self._within(key) if entity.title not in found}
         if not begun and len(found) < count:
             found |= {entity.title: entity for entity in self._similar(typed, count) if entity.title not in found}
-        return list(found.values())[:count]
+        if letters.oddity(typed):  # it is meant
+            return list(found.values())[:count]
+        return sorted(found.values(), key=lambda entity: entity.oddity is not None)[:count]
 
     def prepare(self) -> None:
         """Sort the names now, so that the first to type need not wait."""

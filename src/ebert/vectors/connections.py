@@ -9,11 +9,29 @@ from pathlib import Path
 from ebert.errors import EbertError
 
 
-class _Held:
+class Budget:
+    """Ends a query that takes more steps than any could over a file of its size: crafted pages can go in circles."""
+
+    STEP = 1_000_000  # of SQLite's machine, between two calls
+
+    def __init__(self, size: int) -> None:
+        """Take the size of the file in bytes; a row takes a few of them, and a query a few steps for a row."""
+        self.whole = self.left = 20 + 100 * size // self.STEP
+
+    def __call__(self) -> bool:
+        """Return whether the query is to end."""
+        self.left -= 1
+        return self.left < 0
+
+
+class Held:
     """Closes its connection when the thread or the store it belongs to is gone."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection, self.process = connection, os.getpid()
+    def __init__(self, connection: sqlite3.Connection, size: int = 0) -> None:
+        """Take a connection of this process, and the size of the file in bytes if its queries are to end."""
+        self.connection, self.process, self.budget = connection, os.getpid(), Budget(size)
+        if size:
+            connection.set_progress_handler(self.budget, Budget.STEP)
 
     def __del__(self) -> None:
         if self.process == os.getpid():
@@ -23,34 +41,39 @@ class _Held:
 
 
 class Connections:
-    """Opens an SQLite file once for every thread and process that asks."""
+    """Opens an SQLite file for reading, once for every thread and process that asks."""
 
-    def __init__(self, path: Path, options: str, *, witness: Path, mapped: int = 0) -> None:
-        """Remember where the file is and how to open it (the query part of an SQLite URI); nothing is opened yet.
+    def __init__(self, path: Path, *, mapped: int = 0) -> None:
+        """Remember where the file is; nothing is opened yet.
 
         With `mapped`, so many bytes of the file are mapped into memory instead of read page by page.
 
-        `witness` is a file of the store that never changes. If it is another one when a thread comes late, the store
-        was replaced in the meantime, and names of the new one would be mixed with vectors of the old one.
+        The file never changes. If it is another one when a thread comes late, the store was replaced in the meantime,
+        and names of the new one would be mixed with vectors of the old one.
         """
-        self._path, self._options, self._witness, self._mapped = path, options, witness, mapped
+        self._path, self._mapped = path, mapped
         self._mark = self._identify()
         self._local = threading.local()
 
     def get(self) -> sqlite3.Connection:
-        """Give this thread's connection."""
-        held: _Held | None = getattr(self._local, "held", None)
+        """Return this thread's connection, for a new query."""
+        held: Held | None = getattr(self._local, "held", None)
         if held is None or held.process != os.getpid():  # a new thread, or forked since
-            self.check()
-            uri = f"{self._path.as_uri()}?{self._options}"
-            # SQLite itself lets any thread close a connection; Python's stricter check would forbid `_Held` to.
-            held = _Held(sqlite3.connect(uri, uri=True, timeout=60.0, check_same_thread=False))
+            uri = f"{self._path.as_uri()}?mode=ro&immutable=1"
+            # SQLite itself lets any thread close a connection; Python's stricter check would forbid `Held` to.
+            connection = sqlite3.connect(uri, uri=True, timeout=60.0, check_same_thread=False)
+            held = Held(connection, size=self._mark[2] if self._mark else 0)
+            # Not cell_size_check: it keeps damage from spreading, which needs a writer, and makes look-ups take twice
+            # as long, since mapped pages are checked anew each time.
             held.connection.execute(f"PRAGMA mmap_size = {self._mapped}")
+            held.connection.execute("PRAGMA trusted_schema = OFF")
+            self.check()  # when it is open, as the store may be replaced at any moment
             self._local.held = held
+        held.budget.left = held.budget.whole
         return held.connection
 
     def check(self) -> None:
-        """See that the store is still the one that was opened."""
+        """Raise `EbertError` if the store is not the one that was opened."""
         if self._identify() != self._mark:
             raise EbertError(f"{self._path.parent} was moved or replaced since it was opened: open it again")
 
@@ -60,7 +83,7 @@ class Connections:
 
     def _identify(self) -> tuple[int, int, int] | None:
         try:
-            status = self._witness.stat()
+            status = self._path.stat()
         except FileNotFoundError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size

@@ -14,6 +14,7 @@ from ebert.vectors.solving import Bag, Objective, solve
 from ebert.wikipedia.tokens import words_of
 
 DRAWN = 2048  # places in the distribution of negatives that are looked at; frequent words take several
+LARGEST = 1e6  # number that an option is taken for: anything above, or not a number, was never trained with
 REMEMBERED = 1 << 17  # words that are looked up once
 # As `ebert vectors train` has them: for stores that do not tell how they were trained.
 OPTIONS: dict[str, float] = {
@@ -34,7 +35,7 @@ class Describer:
         self._options = OPTIONS | {
             name: value
             for name, value in (trained.items() if isinstance(trained, dict) else ())
-            if name in OPTIONS and isinstance(value, int | float)
+            if name in OPTIONS and isinstance(value, int | float) and 0 <= value < LARGEST
         }
         self._rows: dict[str, tuple[int, float] | None] = {}
 
@@ -48,16 +49,21 @@ class Describer:
     def vectors(self, descriptions: Sequence[str]) -> list[NDArray[np.float32] | EbertError]:
         """Give the vector of each description, or why it has none."""
         bags = [self._bag(description) for description in descriptions]
-        solved = iter(solve(self._objective, [bag for bag in bags if isinstance(bag, Bag)]))
-        return [next(solved) if isinstance(bag, Bag) else bag for bag in bags]
+        with np.errstate(over="ignore", invalid="ignore"):  # seen below
+            solved = iter(solve(self._objective, [bag for bag in bags if isinstance(bag, Bag)]))
+        made = [next(solved) if isinstance(bag, Bag) else bag for bag in bags]
+        return [
+            one if isinstance(one, EbertError) or np.isfinite(one).all() else _runaway(description)
+            for one, description in zip(made, descriptions, strict=True)
+        ]
 
     def _bag(self, description: str) -> Bag | EbertError:
         """Count the words of a description as often as subsampling would leave them, in the mean."""
         counts = Counter(words_of(description, lowercase=self._lowercase))
         found = [(known, count) for word, count in counts.items() if (known := self._known(word))]
         if not found:
-            shown = description if len(description) <= 60 else description[:57] + "..."
-            return EbertError(f"the store knows no word of the description {shown!r}; describe it in other words")
+            why = f"the store knows no word of the description {_shown(description)}; describe it in other words"
+            return EbertError(why)
         weights = np.array([count * kept for (_, kept), count in found])
         weights *= min(1.0, self._options["opening_words"] / counts.total())  # no more than an opening has
         outputs = np.asarray(self._outputs[[row for (row, _), _ in found]], np.float32)
@@ -79,7 +85,7 @@ class Describer:
     @cached_property
     def _counts(self) -> NDArray[np.float64]:
         counts = [count or 1 for count in self._catalogue.word_counts()]
-        return np.array(counts, np.float64)
+        return np.maximum(np.array(counts, np.float64), 1)
 
     @cached_property
     def _total(self) -> float:
@@ -98,3 +104,14 @@ class Describer:
         mean_rate = (options["rate"] + options["min_rate"]) / 2
         passes = options["epochs"] * options["repeats"] + options["finish"]
         return Objective(negatives, (times / DRAWN).astype(np.float32), options["negative"], passes * mean_rate)
+
+
+def _runaway(description: str) -> EbertError:
+    return EbertError(
+        f"the description {_shown(description)} gives a vector with values that are infinite or not numbers: the "
+        "output vectors of the store are damaged; restore them, make the store again, or give a vector (--vector)"
+    )
+
+
+def _shown(description: str) -> str:
+    return repr(description if len(description) <= 60 else description[:57] + "...")

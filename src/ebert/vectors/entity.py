@@ -1,7 +1,14 @@
 """What look-ups give back."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebert.errors import EbertError
+from ebert.text import letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +25,11 @@ class Entity:
     def qid(self) -> str | None:
         """The Wikidata id as it is usually written."""
         return None if self.wikidata is None else f"Q{self.wikidata}"
+
+    @property
+    def oddity(self) -> str | None:
+        """What makes the title look like another one: letters of two scripts in a word, or characters nobody sees."""
+        return letters.oddity(self.title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +49,15 @@ class Candidate:
     count: int  # how often the surface means it in the text the vectors come from; an added entity counts once
     prior: float  # its share among all that the surface may mean
     own: bool = False  # whether the surface names it because somebody added it so, and not by any link
+
+
+def whole(vectors: NDArray[np.float32], names: Sequence[str]) -> NDArray[np.float32]:
+    """Return vectors, shape (names, dimension), if all their values are numbers; an error names one that has others."""
+    # The product is quickly made, and no number if a value is none; it may also be too large, so that values decide.
+    if not np.isfinite(np.vdot(vectors, vectors)) and not np.isfinite(vectors).all():
+        bad = names[int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])]
+        raise EbertError(
+            f"the vector of {bad!r} has a value that is infinite or not a number: the store is damaged; "
+            "restore it or make it again"
+        )
+    return vectors

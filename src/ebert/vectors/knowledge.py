@@ -36,6 +36,7 @@ class Report:
     replaced: int = 0  # of those added
     bad: list[BadRow] = field(default_factory=list)
     shared_names: int = 0  # other names that mean something else too: they name the entity in text but do not find it
+    odd: int = 0  # titles that look like others: letters of two scripts in a word
     unused: set[str] = field(default_factory=set)  # fields that mean nothing here
 
     @property
@@ -89,6 +90,7 @@ def add_many(
                 report.added += 1
                 report.replaced += result.replaced
                 report.shared_names += len(result.shared)
+                report.odd += result.entity.oddity is not None
     report.bad.sort(key=lambda bad: bad.number)
     return report
 

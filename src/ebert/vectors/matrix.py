@@ -24,6 +24,8 @@ DTYPES: dict[str, tuple[str, np.dtype[Any]]] = {
     "float32": ("F32", np.dtype("<f4")),
     "float16": ("F16", np.dtype("<f2")),
 }
+LARGEST = 1 << 48  # bytes of data, or rows, or numbers in a row: no disk has more
+LONGEST_HEADER = 1 << 20  # bytes: others may have put a text into it, but hardly a book
 _HEADER_BYTES = 248  # room for any shape, padded with blanks: the data begins at byte 256, aligned
 
 
@@ -83,9 +85,11 @@ def open_matrix(path: Path, *, scattered: bool = False) -> NDArray[Any]:
     try:
         tensor = header["vectors"]
         dtype = dict(DTYPES.values())[tensor["dtype"]]
-        rows, dimension = (int(extent) for extent in tensor["shape"])
-        begin, end = (int(offset) for offset in tensor["data_offsets"])
-        if begin != 0 or end != rows * dimension * dtype.itemsize or min(rows, dimension) < 0:
+        rows, dimension = tensor["shape"]
+        begin, end = tensor["data_offsets"]
+        if not all(type(number) is int and 0 <= number < LARGEST for number in (rows, dimension, begin, end)):
+            raise ValueError("these are not sizes")  # but numbers such as Infinity and true, or no numbers
+        if begin != 0 or end != rows * dimension * dtype.itemsize:
             raise ValueError("the data is not where it should be")
     except (KeyError, TypeError, ValueError):
         raise EbertError(f"{path} is not a matrix of vectors: restore it or make the store again") from None
@@ -106,13 +110,25 @@ def open_matrix(path: Path, *, scattered: bool = False) -> NDArray[Any]:
 
 def _read_header(path: Path) -> tuple[int, int, Any]:
     """Give the size of a safetensors file, the length of its header, and the header if it can be read."""
+    if not path.is_file():  # nor a pipe, which would be waited for
+        raise EbertError(f"{path} is missing; restore it or make the store again")
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             start = file.read(8)
             length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
-            return size, length, json.loads(file.read(length)) if 8 + length <= size else None
+            if length > min(size - 8, LONGEST_HEADER):
+                return size, length, None
+            return size, length, json.loads(file.read(length), object_pairs_hook=_once)
     except FileNotFoundError:
         raise EbertError(f"{path} is missing; restore it or make the store again") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return 0, 0, None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of some keys and values, unless a key is given twice: others may read the other one."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is given twice")
+    return found

@@ -5,24 +5,50 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebert.errors import EbertError
+
 CHUNK_BYTES = 1 << 20  # of float32: stays in a core's own cache from the first to the last of the steps below
-_TINY = 1e-30  # a vector of zeros is near nothing
+# Sums of squares that single precision is enough for. Below, numbers get lost; above, a sum may be infinite, or a
+# number may be half precision's infinity, which `_single` takes for 65,536.
+_LOW, _HIGH = 1e-20, 2.0**31
+_TINY = 1e-300  # a vector of zeros is near nothing
 
 
 def nearest(
     matrix: NDArray[Any], queries: NDArray[np.float32], top: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Give rows and cosine similarities of the `top` nearest rows, best first, each of shape (queries, top)."""
-    queries = queries / np.maximum(np.linalg.norm(queries, axis=1, keepdims=True), _TINY)
-    top = min(top, len(matrix))
+    """Return rows and cosine similarities of the `top` nearest rows, best first, each of shape (queries, top).
+
+    A row with a value that is infinite or not a number is never an answer, so there may be fewer than `top`.
+    """
+    if not np.isfinite(queries).all():
+        raise EbertError("nothing is near a vector that has a value that is infinite or not a number")
+    exact = queries.astype(np.float64)
+    exact /= np.maximum(np.linalg.norm(exact, axis=1, keepdims=True), _TINY)
+    with np.errstate(all="ignore"):  # what comes of odd rows is replaced
+        rows, best = _search(matrix, exact, min(top, len(matrix)))
+    order = np.lexsort((rows, -best), axis=1)  # of equals the first row goes first, whatever the chunks
+    order = order[:, : np.isfinite(best).all(axis=0).sum()]
+    return np.take_along_axis(rows, order, axis=1), np.take_along_axis(best, order, axis=1).clip(-1, 1)
+
+
+def _search(
+    matrix: NDArray[Any], exact: NDArray[np.float64], top: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the best rows for queries of length 1, in no order, and their cosines."""
+    queries = exact.astype(np.float32)
     rows = np.zeros((len(queries), 0), np.int64)
     best = np.zeros((len(queries), 0), np.float32)
+    least: Any = -np.inf  # that a score must be above to be among the best
     step = max(1, CHUNK_BYTES // (4 * max(1, matrix.shape[1])))
     for start in range(0, len(matrix) if top > 0 else 0, step):
         chunk = _single(matrix[start : start + step])  # (chunk, dimension)
-        norms = np.sqrt(np.einsum("ij,ij->i", chunk, chunk))
-        scores = (queries @ chunk.T) / np.maximum(norms, _TINY)  # (queries, chunk)
-        if best.shape[1] == top and (scores <= best.min(axis=1, keepdims=True)).all():
+        squares = np.einsum("ij,ij->i", chunk, chunk)
+        scores = (queries @ chunk.T) / np.sqrt(squares)  # (queries, chunk)
+        if not (squares.min() > _LOW and squares.max() < _HIGH):  # nor if there is one that is not a number
+            odd = np.flatnonzero(~((squares > _LOW) & (squares < _HIGH)))
+            scores[:, odd] = _careful(exact, matrix[start : start + step][odd])
+        if (scores <= least).all():
             continue  # as with nearly all chunks of a large matrix
         best = np.concatenate([best, scores], axis=1)
         here = np.broadcast_to(np.arange(start, start + len(chunk)), scores.shape)
@@ -30,16 +56,27 @@ def nearest(
         if best.shape[1] > top:
             order = np.lexsort((rows, -best), axis=1)[:, :top]
             best, rows = np.take_along_axis(best, order, axis=1), np.take_along_axis(rows, order, axis=1)
-    order = np.lexsort((rows, -best), axis=1)  # of equals the first row goes first, whatever the chunks
-    return np.take_along_axis(rows, order, axis=1), np.take_along_axis(best, order, axis=1)
+        if best.shape[1] == top:
+            least = best.min(axis=1, keepdims=True)
+    return rows, best
+
+
+def _careful(queries: NDArray[np.float64], rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the cosines of rows that single precision is not enough for; that of one that is not finite is -inf."""
+    numbers = rows.astype(np.float64)
+    whole = np.isfinite(numbers).all(axis=1)
+    numbers[~whole] = 0
+    scores = (queries @ numbers.T) / np.maximum(np.linalg.norm(numbers, axis=1), _TINY)  # (queries, rows)
+    scores[:, ~whole] = -np.inf
+    return np.asarray(scores, np.float64)
 
 
 def _single(chunk: NDArray[Any]) -> NDArray[np.float32]:
-    """Give a chunk in single precision.
+    """Return a chunk in single precision.
 
     numpy converts half precision number by number. Moving the bits of all numbers at once to where single precision has
     them, and making up for the exponent's other zero point, takes a third of the time. It is exact for all but
-    infinities, which no store has.
+    infinities and what is not a number, which become 65,536 or more.
     """
     if chunk.dtype != np.dtype("<f2") or not chunk.flags.c_contiguous:
         return np.asarray(chunk, np.float32)

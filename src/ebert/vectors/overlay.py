@@ -1,50 +1,47 @@
-"""Entities added after a store was made: a small SQLite file beside the big ones.
+"""Entities added after a store was made: read from a log beside the big files (`ebert.vectors.log`), found by SQL.
 
-SQLite's own locking lets several processes add at once, and an addition is there for everybody as soon as it is
-committed. The big files are never written to.
+The names are put into a database in memory, which each process makes for itself; the vectors stay in the log. Additions
+of other processes are there as soon as the log has grown. The log's name carries the identity of its store, so that a
+reader of a store that is replaced never takes up the additions of the new one.
 """
 
+import itertools
 import os
 import sqlite3
-from collections.abc import Iterator
+import stat
+import threading
+import weakref
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from ebert import files, places
 from ebert.errors import EbertError
+from ebert.vectors import legacy, log
 from ebert.vectors.catalogue import SEARCH, EntityRow, Names
-from ebert.vectors.connections import Connections
+from ebert.vectors.connections import Held
+from ebert.vectors.log import Addition
 
-# `hides` is the row that the store has for the same title, if any.
+# `place` is where the vector stands in the log; one that is not in the log yet is here itself.
 SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS entities (row INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, count INTEGER,"
-    " wikidata INTEGER, vector BLOB NOT NULL, hides INTEGER)",
-    "CREATE INDEX IF NOT EXISTS entities_by_wikidata ON entities (wikidata) WHERE wikidata IS NOT NULL",
-    "CREATE INDEX IF NOT EXISTS entities_hiding ON entities (hides) WHERE hides IS NOT NULL",
-    "CREATE TABLE IF NOT EXISTS redirects (title TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS ids (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE)",
-    "CREATE TABLE IF NOT EXISTS surfaces (surface TEXT, row INTEGER, PRIMARY KEY (surface, row)) WITHOUT ROWID",
-    *SEARCH,
+    "CREATE TABLE entities (row INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, count INTEGER, wikidata INTEGER,"
+    " hides INTEGER, place INTEGER, vector BLOB)",
+    "CREATE INDEX entities_by_wikidata ON entities (wikidata) WHERE wikidata IS NOT NULL",
+    "CREATE TABLE redirects (title TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE ids (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE surfaces (surface TEXT, row INTEGER, PRIMARY KEY (surface, row)) WITHOUT ROWID",
+    SEARCH[0],
 )
+LOCK = "added.lock"
+PATIENCE = 60.0  # seconds to wait for others who add
 PAGE = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Addition:
-    """An entity that is to be added, checked."""
-
-    title: str
-    vector: NDArray[np.float32]
-    row: int | None = None  # if it was added before
-    hides: int | None = None
-    count: int | None = None
-    wikidata: int | None = None
-    id: str | None = None
-    aliases: tuple[str, ...] = ()  # other names to find it by
-    surfaces: tuple[str, ...] = ()  # words that name it in text
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,75 +53,97 @@ class Added:
     vector: NDArray[np.float32]
 
 
+@dataclass
+class _Loaded:
+    """The names of what was added, as far as the log was read."""
+
+    held: Held
+    file: IO[bytes] | None  # the log; None if there is none yet
+    end: int = 0  # of the last whole frame
+    seen: tuple[int, ...] = (0,)  # the `_mark` of the log when it was last read
+    searched: int = 0  # the last row whose title is in the search index
+    pending: list[tuple[Addition, NDArray[np.float32]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.file is not None:
+            weakref.finalize(self, os.close, self.file.fileno())
+
+
 class Overlay(Names):
     """Reads and writes the added entities of one store."""
 
-    def __init__(self, path: Path, *, dimension: int, catalogue: Path) -> None:
-        """Remember where the file is or will be."""
-        # Readers too may write: if a process died while it added, the first to come rolls its half addition back.
-        super().__init__(path, Connections(path, "mode=rwc", witness=catalogue))
-        self._dimension, self._filled, self._place = dimension, False, str(path)
+    def __init__(self, path: Path, *, dimension: int, check: Callable[[], None]) -> None:
+        """Remember where the log is or will be. `check` raises `EbertError` if the store was replaced since."""
+        super().__init__(path)
+        self._dimension, self._check, self._place = dimension, check, str(path)
+        self._old = path.with_name(legacy.NAME) if path.with_name(legacy.NAME).exists() else None
+        self._process, self._lock = os.getpid(), threading.RLock()
+        self._loaded: _Loaded | None = None
+        self._times = 0  # that the log was read from its beginning
+        self._existed = self._old is not None or path.exists()
 
     def __bool__(self) -> bool:
-        """Tell whether anything was ever added."""
-        if not self._filled:
-            try:
-                size = os.stat(self._place).st_size  # noqa: PTH116 - asked at every look-up, where pathlib is slow
-            except FileNotFoundError:
-                return False
-            # A first addition that was rolled back leaves a file without tables.
-            self._filled = bool(size and self.rows("SELECT 1 FROM sqlite_master WHERE name = 'entities'"))
-        return self._filled
+        """Return whether anything was ever added."""
+        return self._current() is not None
 
     def __len__(self) -> int:
-        """Count the added entities."""
+        """Return the number of added entities."""
         return int(self.rows("SELECT count(*) FROM entities")[0][0]) if self else 0
 
+    def unread(self) -> int:
+        """Return the bytes at the end of the log that are no whole addition: one that did not end, or was damaged."""
+        loaded = self._current()
+        return loaded.seen[1] - loaded.end if loaded and loaded.file else 0
+
     def stamp(self) -> tuple[int, int]:
-        """Give something that is another thing after anything was added, by whomever."""
-        try:
-            status = os.stat(self._place)  # noqa: PTH116
-        except FileNotFoundError:
-            return 0, 0
-        return status.st_mtime_ns, status.st_size
+        """Return something that is another thing after anything was added, by whomever."""
+        loaded = self._current()
+        return (self._times, loaded.end) if loaded else (0, 0)
 
     def vector(self, row: int) -> NDArray[np.float32]:
-        """Give the vector of an added entity."""
-        found = self.rows("SELECT vector FROM entities WHERE row = ?", (row,))
-        if not found:
-            raise EbertError(f"{self.path} has no row {row}: the entity is of another store, or the file was replaced")
-        return self._vector(found[0][0])
+        """Return the vector of an added entity."""
+        self._current()  # another process may have replaced it
+        with self._lock:
+            found = self.rows("SELECT place, vector FROM entities WHERE row = ?", (row,))
+            if not found:
+                raise EbertError(f"{self.path} has no row {row}: the entity is of another store, or it was replaced")
+            return self._vector(*found[0])
 
     def hides(self, row: int) -> int | None:
-        """Give the row of the store that an added entity took the place of."""
+        """Return the row of the store that an added entity took the place of."""
+        self._current()
         found = self.rows("SELECT hides FROM entities WHERE row = ?", (row,))
         return found[0][0] if found else None
 
     def named(self, surface: str) -> list[EntityRow]:
-        """Give the added entities that a surface may mean."""
+        """Return the added entities that a surface may mean."""
         query = "SELECT row, title, count, wikidata FROM surfaces JOIN entities USING (row) WHERE surface = ?"
-        return self.rows(query, (surface,)) if self.has("surfaces") else []
+        return self.rows(query, (surface,))
 
     def surfaces(self) -> list[tuple[str, int]]:
-        """Give all surfaces with the rows of what they may mean."""
-        query = "SELECT surface, row FROM surfaces ORDER BY surface, row"
-        return self.rows(query) if self and self.has("surfaces") else []
+        """Return all surfaces with the rows of what they may mean."""
+        return self.rows("SELECT surface, row FROM surfaces ORDER BY surface, row") if self else []
 
     def hidden(self) -> set[int]:
-        """Give the rows of the store whose vectors were replaced."""
+        """Return the rows of the store whose vectors were replaced."""
         query = "SELECT hides FROM entities WHERE hides IS NOT NULL"
         return {row for (row,) in self.rows(query)} if self else set()
 
     def all(self) -> Iterator[Added]:
         """Go through all added entities."""
         query = (
-            f"SELECT row, title, count, wikidata, hides, vector FROM entities WHERE row > ? ORDER BY row LIMIT {PAGE}"
+            "SELECT row, title, count, wikidata, hides, place, vector FROM entities"
+            f" WHERE row > ? ORDER BY row LIMIT {PAGE}"
         )
         last = -1
-        while self and (page := self.rows(query, (last,))):
-            for row, title, count, wikidata, hides, blob in page:
-                yield Added((row, title, count, wikidata), hides, self._vector(blob))
-            last = page[-1][0]
+        while self:
+            with self._lock:  # no other thread reads another log between the query and the vectors
+                rows = self.rows(query, (last,))
+                page = [Added((*row[:4],), row[4], self._vector(*row[5:])) for row in rows]
+            if not page:
+                return
+            yield from page
+            last = page[-1].row[0]
 
     def names(self) -> Iterator[tuple[int | str | None, ...]]:
         """Go through all that is known of added entities beside their vectors, in an order that it alone decides."""
@@ -134,57 +153,253 @@ class Overlay(Names):
             yield from self.ids()
             yield from self.surfaces()
 
-    def add(self, connection: sqlite3.Connection, new: Addition) -> EntityRow:
-        """Add an entity, or give it another vector; for whoever has it `locked`."""
-        cursor = connection.execute(
-            "INSERT INTO entities (row, title, count, wikidata, vector, hides) VALUES (?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (row) DO UPDATE SET count = coalesce(excluded.count, count),"
-            " wikidata = coalesce(excluded.wikidata, wikidata), vector = excluded.vector",
-            (new.row, new.title, new.count, new.wikidata, new.vector.astype("<f4").tobytes(), new.hides),
-        )
-        row = cursor.lastrowid if new.row is None else new.row
+    def add(self, new: Addition, vector: NDArray[np.float32]) -> EntityRow:
+        """Add an entity, or change one that has a row; for whoever has the overlay `locked`."""
+        assert self._loaded is not None
         if new.row is None:
-            connection.execute("INSERT INTO search (rowid, title) VALUES (?, ?)", (row, new.title))
-        if new.id is not None:
-            connection.execute("INSERT OR REPLACE INTO ids VALUES (?, ?)", (row, new.id))
-        pairs = ((alias, row) for alias in new.aliases)
-        connection.executemany("INSERT OR REPLACE INTO redirects VALUES (?, ?)", pairs)
-        pairs = ((surface, row) for surface in new.surfaces)
-        connection.executemany("INSERT OR IGNORE INTO surfaces VALUES (?, ?)", pairs)
-        query = "SELECT row, title, count, wikidata FROM entities WHERE row = ?"
-        added: EntityRow = connection.execute(query, (row,)).fetchone()
+            new = replace(new, row=self.rows("SELECT coalesce(max(row), 0) + 1 FROM entities")[0][0])
+        _apply(self._loaded.held.connection, [(new, None, b"")])
+        self._loaded.pending.append((new, vector))
+        added: EntityRow = self.rows("SELECT row, title, count, wikidata FROM entities WHERE row = ?", (new.row,))[0]
         return added
 
     @contextmanager
-    def locked(self) -> Iterator[sqlite3.Connection]:
-        """Keep all others from adding; what the block writes is there for them when it ends well."""
+    def alone(self) -> Iterator[None]:
+        """Keep all others from adding."""
+        self._notice_fork()
+        lock = self.path.with_name(LOCK)
+        if lock.is_symlink():  # opening it would empty what it points to
+            raise EbertError(f"{lock} is a link, which ebert never makes; remove it")
+        self._check()  # before a lock file is made where the store was
         try:
-            connection = self._connections.get()
-            if not self or not self.has("surfaces"):
-                self._create(connection)
-                self._filled = True
-            with connection:
-                connection.execute("BEGIN IMMEDIATE")  # waits for other writers, then nobody comes between
-                self._connections.check()  # one of them may have been a `save` in place of this store
-                yield connection
-        except sqlite3.OperationalError as error:  # a full disk, no permission, locked for too long
-            self._connections.check()
-            raise OSError(f"cannot add to {self.path}: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise EbertError(f"{self.path} is damaged ({error}); remove or restore it") from None
+            with FileLock(lock, timeout=PATIENCE, poll_interval=0.002):
+                self._check()  # whoever had it may have replaced the store
+                places.sweep(self.path.parent, self.path.name)  # of those who were killed
+                yield
+        except Timeout:
+            raise OSError(f"cannot add to {self.path}: another process is adding for more than a minute") from None
 
-    @staticmethod
-    def _create(connection: sqlite3.Connection) -> None:
-        with connection:
-            connection.execute("BEGIN IMMEDIATE")  # another process may be creating them right now
-            for statement in SCHEMA:
-                connection.execute(statement)
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let the block `add` alone; what it added is on disk, and there for all others, when it ends well."""
+        try:
+            with self.alone(), self._lock:
+                loaded = self._current() or self._begin()
+                connection = loaded.held.connection
+                connection.execute("BEGIN")
+                try:
+                    yield
+                    pending = loaded.pending
+                finally:
+                    loaded.pending = []
+                    connection.execute("ROLLBACK")  # what the log has in the end is read from there, as by all others
+                if pending:
+                    self._append(loaded, pending)
+                    self._check()  # else it was written where nobody reads it
+                    self._read()
+        except OSError as error:
+            if str(error).startswith("cannot add"):
+                raise
+            raise OSError(f"cannot add to {self.path}: {error.strerror or error}") from error
 
-    def _vector(self, blob: bytes) -> NDArray[np.float32]:
-        vector = np.frombuffer(blob, dtype="<f4")
-        if len(vector) != self._dimension:
-            raise EbertError(
-                f"{self.path} has a vector of dimension {len(vector)} in a store of dimension {self._dimension}; "
-                "the files are not of one store: remove or restore it"
-            )
-        return vector
+    def copy(self, path: Path) -> None:
+        """Write what was added to the log of another store, one with the same entities."""
+        if self:
+            with self._lock, files.replacing(path) as file:
+                for block in self._dump():
+                    file.write(block)
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Run a query over what was added."""
+        self._notice_fork()
+        with self._lock:
+            loaded = self._loaded or self._current() or self._begin()
+            try:
+                return loaded.held.connection.execute(query, values).fetchall()
+            except UnicodeEncodeError:  # half a surrogate pair is in no name
+                return []
+
+    def has(self, table: str) -> bool:
+        """Return whether there is a table, the search index brought up to date."""
+        self._notice_fork()
+        if table == "search":
+            with self._lock:
+                loaded = self._loaded or self._current() or self._begin()
+                last = self.rows("SELECT coalesce(max(row), 0) FROM entities")[0][0]
+                if last > loaded.searched:
+                    query = "INSERT INTO search (rowid, title) SELECT row, title FROM entities WHERE row > ?"
+                    self.rows(query, (loaded.searched,))
+                    loaded.searched = last
+        return True
+
+    def close(self) -> None:
+        """Close the log; whoever asks again reads it again."""
+        self._notice_fork()
+        with self._lock:
+            self._loaded = None
+
+    def _current(self) -> _Loaded | None:
+        """Return what was added, as the log is now; None if there is none."""
+        self._notice_fork()
+        try:
+            status = os.stat(self._place)  # noqa: PTH116 - asked at every look-up, where pathlib is slow
+        except FileNotFoundError:  # nothing was added; or the store was replaced, and the old one goes on here
+            if self._loaded is None and self._existed:
+                self._check()  # it was replaced before anything was read
+                return self._read_old()
+            return self._loaded
+        loaded = self._loaded
+        if loaded is not None and loaded.seen == _mark(status):
+            return loaded
+        with self._lock:
+            return self._read()
+
+    def _notice_fork(self) -> None:
+        """Begin anew in a forked process, where another thread of the parent may have the lock for ever."""
+        if self._process != os.getpid():
+            self._process, self._lock, self._loaded = os.getpid(), threading.RLock(), None
+
+    def _read(self) -> _Loaded | None:
+        """Read the log on from where it was read to, or from its beginning if it is another one."""
+        loaded = self._loaded
+        flags = getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe would be waited for
+        try:
+            handle = os.open(self.path, os.O_RDONLY | flags)
+        except FileNotFoundError:  # replaced just now
+            return loaded
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(handle)
+            raise log.damaged(self.path, "it is not a file")
+        if loaded and loaded.file and loaded.seen[0] == status.st_ino and loaded.end <= status.st_size:
+            os.close(handle)
+        else:  # without a buffer, which would keep what others change
+            loaded = self._begin(open(handle, "rb", buffering=0, closefd=False))  # noqa: SIM115
+        assert loaded.file is not None
+        connection = loaded.held.connection
+        connection.execute("BEGIN")
+        try:
+            for frame in log.read(loaded.file, loaded.end, self.path, self._dimension):
+                try:
+                    places = itertools.count(frame.vectors, 4 * self._dimension)
+                    _apply(connection, [(one, next(places), None) for one in frame.additions])
+                except (sqlite3.DatabaseError, UnicodeEncodeError) as error:  # such as a title twice
+                    raise log.damaged(self.path, str(error)) from None
+                loaded.end = frame.end
+        except BaseException:
+            self._loaded = None
+            raise
+        connection.execute("COMMIT")
+        loaded.seen = _mark(status)
+        return loaded
+
+    def _read_old(self) -> _Loaded | None:
+        """Read what version 0.1 added."""
+        with self._lock:
+            old = self._old if self._old and self._old.exists() else None
+            additions = list(legacy.read(old, self._dimension)) if old else []
+            if not additions:
+                return None
+            loaded = self._begin()
+            _apply(loaded.held.connection, [(one, None, vector.tobytes()) for one, vector in additions])
+            return loaded
+
+    def _begin(self, file: IO[bytes] | None = None) -> _Loaded:
+        """Begin a database in memory."""
+        # The lock keeps threads apart, so that one connection serves all of them.
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        for statement in SCHEMA:
+            connection.execute(statement)
+        self._loaded, self._times, self._existed = _Loaded(Held(connection), file), self._times + 1, True
+        return self._loaded
+
+    def _append(self, loaded: _Loaded, pending: Sequence[tuple[Addition, NDArray[np.float32]]]) -> None:
+        """Write a transaction to the end of the log, where a frame that is not whole gives way to it."""
+        frame = log.pack([addition for addition, _ in pending], np.stack([vector for _, vector in pending]))
+        # A link's target may be shared, as in the hub's cache.
+        if loaded.file is None or self.path.is_symlink() or not self.path.exists():
+            with files.replacing(self.path) as new:
+                for block in self._dump():
+                    new.write(block)
+                new.write(frame)
+            return
+        # Without a buffer: what a full disk leaves in it would be written when the file is closed.
+        with self.path.open("r+b", buffering=0) as file:
+            end = loaded.end or len(log.MAGIC)
+            if loaded.end and not log.is_unfinished(file, end):
+                self._put_aside(file, end)
+            file.truncate(end)
+            try:
+                if not loaded.end:
+                    _write(file, 0, log.MAGIC)
+                _write(file, end, frame)
+                os.fsync(file.fileno())
+            except BaseException:
+                file.truncate(end)
+                raise
+
+    def _put_aside(self, file: IO[bytes], start: int) -> None:
+        """Keep what is behind the last whole frame and may have been an addition that was damaged."""
+        file.seek(start)
+        with files.replacing(self.path.with_name(f"{self.path.name}.damaged")) as kept:
+            kept.write(file.read())
+
+    def _dump(self) -> Iterator[bytes]:
+        """Go through the bytes of a log of all that was added so far."""
+        aliases: dict[int, list[str]] = defaultdict(list)
+        surfaces: dict[int, list[str]] = defaultdict(list)
+        for alias, row in self.rows("SELECT title, row FROM redirects"):
+            aliases[row].append(alias)
+        for surface, row in self.rows("SELECT surface, row FROM surfaces"):
+            surfaces[row].append(surface)
+        ids = dict(self.rows("SELECT row, id FROM ids"))
+        yield log.MAGIC
+        known = self.rows("SELECT row, title, count, wikidata, hides, place, vector FROM entities ORDER BY row")
+        for start in range(0, len(known), PAGE):
+            page = known[start : start + PAGE]
+            additions = [
+                Addition(title, row, hides, count, wikidata, ids.get(row), tuple(aliases[row]), tuple(surfaces[row]))
+                for row, title, count, wikidata, hides, _, _ in page
+            ]
+            yield log.pack(additions, np.stack([self._vector(place, vector) for *_, place, vector in page]))
+
+    def _vector(self, place: int | None, vector: bytes | None) -> NDArray[np.float32]:
+        if place is None:
+            return np.frombuffer(vector or b"", "<f4")
+        with self._lock:
+            assert self._loaded is not None
+            assert self._loaded.file is not None
+            self._loaded.file.seek(place)
+            data = self._loaded.file.read(4 * self._dimension)
+        if len(data) < 4 * self._dimension:
+            raise log.damaged(self.path, "it was cut off")
+        return np.frombuffer(data, "<f4")
+
+
+def _write(file: IO[bytes], place: int, data: bytes) -> None:
+    """Write all of the data to a file that has no buffer."""
+    file.seek(place)
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+def _mark(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _apply(connection: sqlite3.Connection, new: Sequence[tuple[Addition, int | None, bytes | None]]) -> None:
+    """Put additions into the database, each with the place of its vector or the vector itself."""
+    connection.executemany(
+        "INSERT INTO entities (row, title, count, wikidata, hides, place, vector) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (row) DO UPDATE SET count = coalesce(excluded.count, count),"
+        " wikidata = coalesce(excluded.wikidata, wikidata), place = excluded.place, vector = excluded.vector",
+        ((one.row, one.title, one.count, one.wikidata, one.hides, place, vector) for one, place, vector in new),
+    )
+    for query, pairs in (
+        ("REPLACE INTO ids VALUES (?, ?)", [(one.row, one.id) for one, _, _ in new if one.id is not None]),
+        ("REPLACE INTO redirects VALUES (?, ?)", [(alias, one.row) for one, _, _ in new for alias in one.aliases]),
+        ("IGNORE INTO surfaces VALUES (?, ?)", [(name, one.row) for one, _, _ in new for name in one.surfaces]),
+    ):
+        if pairs:
+            connection.executemany(f"INSERT OR {query}", pairs)

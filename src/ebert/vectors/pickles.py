@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ebert.errors import EbertError
 
+ROOM = 1 << 20  # bytes that may be copied of any file, beyond as many as it has
 _NUMBERS = re.compile(r"[<>|=]?(?:[iu][1248]|f[248]|b1)")  # the element types that are read
 
 
@@ -181,6 +182,7 @@ class _Reader(pickle._Unpickler):
     def __init__(self, file: IO[bytes], path: Path) -> None:
         super().__init__(_File(file, path.stat().st_size))
         self._source, self._path = file, path
+        self._room = ROOM + path.stat().st_size
 
     def find_class(self, module: str, name: str) -> Any:
         try:
@@ -195,6 +197,8 @@ class _Reader(pickle._Unpickler):
         arguments, function = self.stack.pop(), self.stack.pop()
         if not any(function is allowed for allowed in _FUNCTIONS):
             raise Refused("it calls something that is not a function")
+        if function in (_encode, _mapping) and arguments and isinstance(arguments[0], str | list | tuple):
+            self._take(len(arguments[0]))
         self.stack.append(function(*arguments))
 
     def load_newobj(self) -> None:
@@ -211,7 +215,14 @@ class _Reader(pickle._Unpickler):
         if not isinstance(thing, _Type):
             array = thing.value if isinstance(thing, _Array) else thing.map(self._source, self._path)
             self.stack[-1] = array
+            self._take(len(self.memo))
             self.memo.update({key: array for key, value in self.memo.items() if value is thing})
+
+    def _take(self, count: int) -> None:
+        """Count what is copied or searched: no more than the file has, so that a part is not used a million times."""
+        self._room -= count
+        if self._room < 0:
+            raise Refused("it makes much out of little")
 
     def load_setitem(self) -> None:
         _check_keys(self.stack[-2:-1])

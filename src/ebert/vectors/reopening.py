@@ -4,16 +4,17 @@ import os
 from pathlib import Path
 
 from ebert.errors import EbertError
+from ebert.marks import locate
 from ebert.vectors.store import Vectors
 
 
 def reopen(
-    owner: Path, name: str, fingerprint: str, given: Vectors | str | Path | None, *, remedy: str = ""
+    owner: Path, name: str, fingerprint: str, given: Vectors | str | Path | None, *, ours: bool, remedy: str = ""
 ) -> Vectors:
     """Open the store of `owner`, the folder that names it, unless another place or an open store is given."""
-    place = given if given is not None else name
+    place = given if given is not None else locate(owner, name, ours=ours)
     if not isinstance(place, Vectors):
-        if not os.path.isdir(place):  # noqa: PTH112
+        if not isinstance(place, str | Path) or not os.path.isdir(place):  # noqa: PTH112
             raise EbertError(f"the store of {owner} is not at {place}; say where it is now (vectors=..., --vectors)")
         place = Vectors.open(place)
     if place.fingerprint != fingerprint:

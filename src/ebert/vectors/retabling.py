@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -34,14 +34,19 @@ def retable(
             if (vectors.path / name).exists():
                 _share(vectors.path / name, folder / name)
         shutil.copyfile(vectors.path / layout.CATALOGUE, folder / layout.CATALOGUE)
-        if (vectors.path / layout.ADDED).exists():
-            _back_up(vectors.path / layout.ADDED, folder / layout.ADDED)
         try:
             _replace(folder / layout.CATALOGUE, surfaces)
         except sqlite3.OperationalError as error:  # a full disk, as SQLite puts it
             raise OSError(f"cannot write {target}: {error}") from error
-        info = asdict(vectors.info)
-        layout.StoreInfo(**{**info, "made": {**info["made"], "mentions": made}}).write(folder)
+        info = replace(
+            vectors.info,
+            format=layout.FORMAT,
+            made={**vectors.info.made, "mentions": made},
+            sha256=(vectors.info.sha256 or layout.hashes(folder))
+            | {layout.CATALOGUE: files.sha256(folder / layout.CATALOGUE)},
+        )
+        info.write(folder)
+        vectors.copy_added(folder, info)
     return Vectors.open(target)
 
 
@@ -70,8 +75,3 @@ def _share(source: Path, target: Path) -> None:
         target.hardlink_to(source)
     except OSError:  # another disk, or one without links
         shutil.copyfile(source, target)
-
-
-def _back_up(source: Path, target: Path) -> None:
-    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
-        old.backup(new)

@@ -4,14 +4,12 @@ The big files are linked, not copied, so a shadow of any store is there at once 
 """
 
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from ebert.vectors import building, layout
 from ebert.vectors.store import Vectors
 
-FIXED = (layout.INFO, layout.WORDS, layout.ENTITIES, layout.CATALOGUE, layout.OUTPUTS)
+FIXED = (layout.INFO, *layout.BIG)
 
 
 def shadow(store: Vectors) -> Vectors:
@@ -20,8 +18,7 @@ def shadow(store: Vectors) -> Vectors:
         for name in FIXED:
             if (store.path / name).exists():
                 _link(store.path / name, folder / name)
-        if (store.path / layout.ADDED).exists():
-            _copy_database(store.path / layout.ADDED, folder / layout.ADDED)
+        store.copy_added(folder)
         own = Vectors.open(folder)
     building.remove_with(own, folder)
     own.temporary = True
@@ -33,12 +30,3 @@ def _link(source: Path, target: Path) -> None:
         target.symlink_to(source)
     except OSError:  # Windows lets only some users make links
         shutil.copyfile(source, target)
-
-
-def _copy_database(source: Path, target: Path) -> None:
-    """Copy a file that others may be adding to right now."""
-    with (
-        closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as old,
-        closing(sqlite3.connect(target)) as new,
-    ):
-        old.backup(new)

@@ -4,27 +4,27 @@ Every reader yields batches of names and vectors, in bounded memory. A name that
 as Wikipedia2Vec writes it; all others are words.
 """
 
-import bz2
-import gzip
 import re
-import zlib
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ebert import packed
 from ebert.errors import EbertError
 from ebert.progress import Advance, silent
 
 ENTITY = "ENTITY/"
+PACKED = (".gz", ".bz2")
 BATCH = 1024
 BATCH_BYTES = 16 << 20
 NAME_BYTES = 10_000  # more than any name has
+VECTOR_BYTES = 4 << 20  # more than any vector has
 HEADER = re.compile(rb"^(\d{1,18}) +(\d{1,9})\s*$")  # a tab would part a name from its only number
 
 
@@ -60,15 +60,12 @@ def open_file(path: Path) -> Iterator[Opened]:
         raise EbertError(f"there is no file {path}")
     try:
         with path.open("rb") as raw:
-            if path.suffix == ".bz2":
-                with bz2.open(raw) as unpacked:
+            if path.suffix in PACKED:
+                with packed.UNPACK[path.suffix](raw) as unpacked:
                     yield Opened(raw, unpacked)
-            elif path.suffix == ".gz":
-                with gzip.open(raw) as unpacked:
-                    yield Opened(raw, cast("IO[bytes]", unpacked))
             else:
                 yield Opened(raw, raw)
-    except (EOFError, OSError, zlib.error) as error:
+    except packed.DAMAGED as error:
         if isinstance(error, OSError) and error.errno is not None:  # the disk's fault, not the compression's
             raise
         raise EbertError(f"{path} is truncated or damaged: {error}") from None
@@ -82,11 +79,14 @@ def read_word2vec_binary(path: Path, advance: Advance = silent) -> Generator[Bat
             raise EbertError(f"{path} does not begin with the two numbers of word2vec's binary format")
         count, dimension = int(header[1]), int(header[2])
         size = 4 * dimension
+        if size > VECTOR_BYTES:
+            raise EbertError(f"{path} says that its vectors have dimension {dimension:,}: it is damaged")
+        rows_of_batch = max(1, min(BATCH, BATCH_BYTES // max(1, size)))
         block, position = b"", 0
-        for start in range(0, count, BATCH):
+        for start in range(0, count, rows_of_batch):
             names: list[bytes] = []
             rows: list[bytes] = []
-            for index in range(start, min(count, start + BATCH)):
+            for index in range(start, min(count, start + rows_of_batch)):
                 blank = block.find(b" ", position, position + NAME_BYTES)
                 if blank < 0 or blank + 1 + size > len(block):
                     block, position = block[position:] + opened.stream.read(BATCH_BYTES + NAME_BYTES + size), 0

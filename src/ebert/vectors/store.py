@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from ebert import files
 from ebert.errors import EbertError, UnknownNameError
 from ebert.progress import Advance, silent
+from ebert.text import letters
 from ebert.vectors import building, layout, lookup, surfaces
 from ebert.vectors.adding import Adder, Wanted
 from ebert.vectors.catalogue import PAGE, Catalogue, Kind
 from ebert.vectors.completing import Completer
 from ebert.vectors.describing import Describer
-from ebert.vectors.entity import Candidate, Entity, Neighbour
+from ebert.vectors.entity import Candidate, Entity, Neighbour, whole
 from ebert.vectors.knowledge import Report, add_many
 from ebert.vectors.matrix import open_matrix
 from ebert.vectors.neighbours import near_entities, near_words
@@ -54,23 +55,23 @@ class Vectors:
         sizes = {"words": info.words, "entities": info.entities}
         if self._catalogue.sizes != sizes:
             raise _mixed(self._catalogue.path, self._catalogue.sizes, sizes)
-        self._added = Overlay(path / layout.ADDED, dimension=info.dimension, catalogue=self._catalogue.path)
+        self._added = Overlay(path / info.added, dimension=info.dimension, check=self._catalogue.check)
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
-        """Open a store. No vector is read before it is asked for."""
+    def open(cls, path: str | Path, *, verify: bool = False) -> Self:
+        """Open a store. No vector is read before it is asked for, unless to `verify` that all files are undamaged."""
         folder = Path(path).absolute()
-        files.recover(folder)
         for _ in range(ATTEMPTS):
             before = layout.identity(folder)
             try:
                 store = cls(folder, layout.StoreInfo.read(folder))
-            except EbertError:
+            except (EbertError, FileNotFoundError):
+                files.recover(folder)  # where folders are not swapped in one step, there is none for a moment
                 if layout.identity(folder) == before:
                     raise
             else:
                 if layout.identity(folder) == before:
-                    return store
+                    return store.verified() if verify else store
                 store.close()
         raise EbertError(f"{folder} is being replaced again and again; try later")
 
@@ -136,6 +137,10 @@ class Vectors:
         sizes = f"{self.info.words:,} words, {len(self):,} entities, dimension {self.dimension}"
         return f"<Vectors {self.path.name}: {sizes}>"
 
+    def copy_added(self, folder: Path, info: layout.StoreInfo | None = None) -> None:
+        """Write what was added here into another store with the same entities, described by `info` or as this one."""
+        self._added.copy(folder / (info or self.info).added)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Let other processes open the same store: what is sent to them is where it is."""
         return type(self).open, (str(self.path),)
@@ -179,10 +184,11 @@ class Vectors:
         for index, entity in enumerate(entities):
             if entity.added:
                 out[index] = self._vector(entity)
-        return out
+        return whole(out, [entity.title for entity in entities])
 
     def _vector(self, entity: Entity) -> NDArray[np.float32]:
-        return np.array(self._added.vector(entity.row) if entity.added else self._entity_rows[entity.row], np.float32)
+        row = self._added.vector(entity.row) if entity.added else self._entity_rows[entity.row]
+        return whole(np.array(row, np.float32)[None], [entity.title])[0]
 
     def suggest(self, name: str, count: int = 5) -> list[str]:
         """Give the titles closest to a name, the closest first."""
@@ -207,7 +213,7 @@ class Vectors:
 
     def unknown(self, name: str) -> UnknownNameError:
         """Make the error for an entity that has no vector."""
-        close = ", ".join(repr(title) for title in self.suggest(name))
+        close = ", ".join(f"{title!r}{letters.remark(title)}" for title in self.suggest(name))
         hint = f"nearest titles: {close}" if close else "no title looks like it"
         return UnknownNameError(f"no vector for {name!r}; {hint} (ebert vectors find)")
 
@@ -259,7 +265,7 @@ class Vectors:
         row = self.find_word(word)
         if row is None:
             raise UnknownNameError(f"no vector for the word {word!r}; words keep their case in a cased store")
-        return np.array(self.word_matrix[row], np.float32)
+        return whole(np.array(self.word_matrix[row], np.float32)[None], [word])[0]
 
     def word_count(self, word: str) -> int | None:
         """Give how often a word occurred in the text the vectors come from, where known."""
@@ -367,7 +373,7 @@ class Vectors:
             raise EbertError(f"{target} is this store; added entities are saved already")
         # In its own place nobody may add meanwhile, as that would be lost.
         with (
-            self._added.locked() if here else nullcontext(),
+            self._added.alone() if here else nullcontext(),
             writing(target, dimension=self.dimension, dtype=dtype or self.info.dtype, overwrite=overwrite) as writer,
         ):
             building.copy(writer, self._catalogue, self._added, self.word_matrix, self.word_outputs, self.entity_matrix)
@@ -388,6 +394,10 @@ class Vectors:
         """Go through the entities that were added to the store."""
         for entity in self._added.all():
             yield entity.row[1], entity.vector
+
+    def unread_additions(self) -> int:
+        """Return the bytes at the end of the log of additions that are no whole addition."""
+        return self._added.unread()
 
     def added_names(self) -> Iterator[tuple[int | str | None, ...]]:
         """Go through titles, counts, Wikidata and own ids, aliases and surfaces of what was added, to compare them."""
@@ -410,6 +420,14 @@ class Vectors:
             "licence": info.licence,
             "made": info.made,
         }
+
+    def verified(self) -> Self:
+        """Return the store itself, or raise `EbertError` if a file is not what it was when the store was made."""
+        if not self.info.sha256:
+            raise EbertError(f"{self.path} has no hashes to verify: save it anew with this version of ebert")
+        if damaged := self.info.damaged(self.path):
+            raise EbertError(f"{', '.join(damaged)} of {self.path} changed since the store was made; restore it")
+        return self
 
     def close(self) -> None:
         """Let go of the catalogue. The vectors stay mapped as long as anything refers to them."""

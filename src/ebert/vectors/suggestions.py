@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from ebert.text import letters
 from ebert.vectors.catalogue import Names
 
 CANDIDATES = 400  # looked at for each way of missing a title
@@ -32,15 +33,20 @@ def words(title: str) -> list[str]:
 
 
 def closest(wanted: str, titles: Iterable[str], count: int) -> list[str]:
-    """Give the titles most like the wanted one, the most alike first."""
+    """Return the titles most like the wanted one, the most alike first.
+
+    Last come those that look like others (`letters.oddity`), unless the wanted one does so too.
+    """
+    odd = letters.oddity(wanted) is not None
     compare = difflib.SequenceMatcher(b=wanted.casefold(), autojunk=False)
 
     def likeness(title: str) -> float:
         compare.set_seq1(title.casefold())
         return compare.ratio() if compare.quick_ratio() > CLOSE else 0.0
 
-    ranked = sorted(((likeness(title), title) for title in titles), key=lambda pair: (-pair[0], pair[1]))
-    return [title for score, title in ranked[:count] if score > CLOSE]
+    scores = {title: score for title in titles if (score := likeness(title)) > CLOSE}
+    order = sorted(scores, key=lambda title: (not odd and letters.oddity(title) is not None, -scores[title], title))
+    return order[:count]
 
 
 def _searches(words: Sequence[str]) -> Iterator[str]:

@@ -2,18 +2,20 @@
 
 import csv
 import json
+import sys
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from ebert.errors import EbertError
+from ebert.packed import Room, limit
 from ebert.progress import Advance, silent
-from ebert.vectors.sources import Opened, open_file
+from ebert.vectors.sources import PACKED, Opened, open_file
 
 Row = tuple[int, dict[str, Any] | EbertError]  # the number of its line, and its fields or why it has none
 
-PACKED = (".gz", ".bz2")
-LINE_BYTES = 16 << 20  # a longer one is not a line of text
+LINE_BYTES = 4 << 20  # a longer one is not a line of text
+ROW = 128  # bytes that a line counts as at least: to list it as one that cannot be used takes as many
 FIELD = 1 << 20  # letters of a field in CSV; beyond them a quotation mark was never closed
 
 
@@ -38,11 +40,18 @@ class _Lines:
     def __init__(self, opened: Opened, path: Path, advance: Advance) -> None:
         self._opened, self._path, self._advance = opened, path, advance
         self.number = 0  # of the last line
+        self.record = 0  # bytes of the record so far, which may have several lines
+        # Only rows that cannot be used are held, but all of them may be such; no limit for tables of any length.
+        size = path.stat().st_size
+        self._room = Room(path, limit(size, sys.maxsize)) if path.suffix in PACKED else None
 
     def __iter__(self) -> Iterator[str]:
         while line := self._opened.stream.readline(LINE_BYTES):
             self.number += 1
-            if len(line) == LINE_BYTES:
+            self.record += len(line)
+            if self._room is not None:
+                self._room.take(max(ROW, len(line)))
+            if self.record >= LINE_BYTES:
                 raise EbertError(f"{self._path}, line {self.number}: too long for a line; is this a file of text?")
             if self.number == 1:
                 if line.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -56,6 +65,7 @@ class _Lines:
 def _objects(lines: _Lines) -> Iterator[Row]:
     """Go through JSON objects, one a line."""
     for line in lines:
+        lines.record = 0
         if not line.strip():
             continue
         try:
@@ -76,7 +86,7 @@ def _records(lines: _Lines, path: Path, kind: str, needed: str) -> Iterator[Row]
     reader, columns = _columns(header, source, path, kind, needed)
     limit = csv.field_size_limit()
     while True:
-        first = lines.number + 1
+        first, lines.record = lines.number + 1, 0
         csv.field_size_limit(FIELD)  # the module has one limit for all readers
         try:
             fields = next(reader, None)

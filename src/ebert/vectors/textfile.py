@@ -7,7 +7,7 @@ word2vec writes a first line with the number of vectors and their dimension.
 import re
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -17,7 +17,7 @@ from ebert.vectors import numerals
 from ebert.vectors.sources import BATCH, BATCH_BYTES, HEADER, Batch, open_file
 
 AHEAD = 100  # lines that tell the dimension where no header does
-LINE_BYTES = 16 << 20  # a longer one is not a line of text
+LINE_BYTES = 4 << 20  # a longer one is not a line of text
 
 _NUMBER = re.compile(rb" -?\d*\.\d{3,}(?:e[-+]?\d+)?$")  # at the end of a name, it is a number too many
 
@@ -28,7 +28,7 @@ def read_text(path: Path, advance: Advance = silent) -> Generator[Batch, None, N
     """Read a file of text, which may be compressed (``.gz``, ``.bz2``)."""
     with open_file(path) as opened:
         lines = _lines(opened.stream, path)
-        first = list(islice(lines, AHEAD))
+        first = _beginning(lines)
         header = HEADER.match(first[0][1]) if first else None
         if header:
             del first[0]
@@ -60,6 +60,18 @@ def _lines(file: IO[bytes], path: Path) -> Iterator[Line]:
             line = line.removeprefix(b"\xef\xbb\xbf")  # the mark that some editors put before UTF-8
         if line.strip():
             yield number, line.rstrip(b"\r\n")
+
+
+def _beginning(lines: Iterator[Line]) -> list[Line]:
+    """Read some lines, but no more than a batch has."""
+    found: list[Line] = []
+    size = 0
+    for line in lines:
+        found.append(line)
+        size += len(line[1])
+        if len(found) == AHEAD or size > BATCH_BYTES:
+            break
+    return found
 
 
 def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
@@ -120,7 +132,8 @@ def _blame(lines: Sequence[Line], rows: Sequence[bytes], dimension: int, path: P
         parts = row.split()
         for part in parts:
             if numerals.parse([part], 1) is None:
-                return EbertError(f"{path}, line {number}: {part[:60]!r} is not a number that can be stored")
+                what = f"{part[:60]!r} is not a number that can be stored, in the vector of"
+                return EbertError(f"{path}, line {number}: {what} {_split(line, dimension)[0].decode()[:60]!r}")
         if len(parts) != dimension:
             return EbertError(
                 f"{path}, line {number}: {len(parts)} numbers where {dimension} are expected: {line[:60]!r}"

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from ebert import files
 from ebert.errors import EbertError
 from ebert.progress import Advance, silent
+from ebert.text import letters, titles
 from ebert.vectors import sources, textfile
+from ebert.vectors.entity import whole
 from ebert.vectors.sources import ENTITY, Batch
 from ebert.vectors.store import Vectors
 from ebert.vectors.wikipedia2vec import Wikipedia2VecModel
@@ -101,7 +103,7 @@ def export_text(vectors: Vectors, out: str | Path, *, decimals: int | None = Non
     written = 0
     with files.replacing(Path(out)) as file:
         for prefix, block, numbers in _blocks(vectors):
-            rows = zip(block, numbers.tolist(), strict=True)
+            rows = zip(block, whole(numbers, block).tolist(), strict=True)
             file.write("".join(line % (prefix + name.translate(blanks), *row) for name, row in rows).encode())
             written += len(block)
             advance(len(block))
@@ -176,6 +178,8 @@ def _add(writer: StoreWriter, batch: Batch, kind: str, *, outputs: bool) -> None
     entity = [kind == "entities" or (kind == "prefix" and name.startswith(ENTITY)) for name in batch.names]
     for is_entity in (False, True):
         chosen = [index for index, flag in enumerate(entity) if flag == is_entity]
+        if is_entity:
+            chosen = _seen(writer, batch, chosen)
         if not chosen:
             continue
         names = [batch.names[index] for index in chosen]
@@ -186,3 +190,16 @@ def _add(writer: StoreWriter, batch: Batch, kind: str, *, outputs: bool) -> None
         else:
             learned = batch.outputs[chosen] if outputs and batch.outputs is not None else None
             writer.add("words", names, vectors, counts=counts, outputs=learned)
+
+
+def _seen(writer: StoreWriter, batch: Batch, chosen: Sequence[int]) -> list[int]:
+    """Return those of the chosen entities in whose titles all can be seen; the others are counted as dropped."""
+    kept = []
+    for index in chosen:
+        title = titles.clean(batch.names[index].removeprefix(ENTITY))
+        if letters.unseen(title):
+            writer.dropped.unseen += 1
+            writer.dropped.note(repr(title))
+        else:
+            kept.append(index)
+    return kept

@@ -31,6 +31,7 @@ class Dropped:
 
     duplicates: int = 0
     empty: int = 0  # names
+    unseen: int = 0  # titles with characters that nobody sees
     redirects: int = 0  # from an existing title or redirect, or to a title that is not in the store
     wikidata: int = 0  # ids of titles that are not in the store
     examples: list[str] = field(default_factory=list)
@@ -89,7 +90,7 @@ class StoreWriter:
         fresh = names if len(kept) == len(names) else [names[index] for index in kept]
         matrix.append(vectors if len(kept) == len(names) else np.asarray(vectors)[kept], fresh)
         if outputs is not None:
-            self.outputs(outputs if len(kept) == len(names) else np.asarray(outputs)[kept])
+            self.outputs(outputs if len(kept) == len(names) else np.asarray(outputs)[kept], fresh)
         if kind == "words":
             self._digest.update("".join(f"{name}\0" for name in fresh).encode())
         return len(fresh)
@@ -100,7 +101,7 @@ class StoreWriter:
             "INSERT OR IGNORE INTO redirects SELECT :source, row FROM entities WHERE title = :target"
             " AND :source != '' AND NOT EXISTS (SELECT 1 FROM entities WHERE title = :source)"
         )
-        cleaned = ({"source": titles.clean(source), "target": titles.clean(target)} for source, target in pairs)
+        cleaned = ({"source": titles.usable(source), "target": titles.clean(target)} for source, target in pairs)
         self.dropped.redirects += self._missed(query, cleaned)
 
     def wikidata(self, pairs: Iterable[tuple[str, int]]) -> None:
@@ -120,12 +121,12 @@ class StoreWriter:
             first, self._surfaces = self._surfaces, self._surfaces + len(batch)
             catalogue.insert_surfaces(self._catalogue, batch, first)
 
-    def outputs(self, vectors: NDArray[Any]) -> None:
+    def outputs(self, vectors: NDArray[Any], words: Sequence[str] | None = None) -> None:
         """Add output vectors of words, in the order of the words."""
         if self._outputs is None:
             self._outputs = MatrixWriter(self._folder / layout.OUTPUTS, dimension=self.dimension, dtype=self._dtype)
             self._opened.callback(self._outputs.close)
-        self._outputs.append(vectors, range(self._outputs.rows, self._outputs.rows + len(vectors)))
+        self._outputs.append(vectors, words or range(self._outputs.rows, self._outputs.rows + len(vectors)))
 
     def finish(self, *, licence: str, made: dict[str, Any]) -> layout.StoreInfo:
         """Write what is left and give the description of the store."""
@@ -150,6 +151,7 @@ class StoreWriter:
             words_sha256=self._digest.hexdigest(),
             licence=licence,
             made={"ebert": __version__, **made, **({"dropped": dropped} if dropped else {})},
+            sha256=layout.hashes(self._folder),
         )
         info.write(self._folder)
         return info

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from ebert.errors import EbertError
+from ebert.packed import limit, too_much
 from ebert.wikipedia.pages import PAGE
 from ebert.wikipedia.unpacking import DamagedError, Packing, unpacked
 
@@ -95,6 +96,12 @@ def _header(path: Path, packing: Packing) -> str:
     return header.decode("utf-8", "replace")
 
 
+def refuse_long(path: Path, size: int) -> None:
+    """Raise an error if a page of a dump is longer than a page may be."""
+    if size > limit():
+        raise too_much(f"a page of {path}", limit())
+
+
 def pieces(dump: Dump) -> Iterator[Piece]:
     """Cut a dump. The cuts depend on the file alone, so that work that was stopped can go on."""
     if dump.kind in ("bz2", "gz"):
@@ -142,6 +149,7 @@ def _whole_pages(dump: Dump) -> Iterator[Piece]:
                 yield Piece(number, start, position, bytes(buffer[:end]))
                 del buffer[:end]
                 number, start, searched = number + 1, position, 0
+            refuse_long(dump.path, len(buffer) - PIECE)
             searched = max(0, len(buffer) - len(_END))
     except DamagedError as error:
         damage, position = error, dump.size

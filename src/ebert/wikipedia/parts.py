@@ -79,7 +79,7 @@ class Part:
             "head": _array(self.head),
             "tail": _array(self.tail),
         }
-        with files.replacing(path) as file:
+        with files.replacing(path, sweep=False) as file:  # the workshop does, once for all parts
             np.savez(file, **arrays)
 
     @classmethod

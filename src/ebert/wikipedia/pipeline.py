@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from ebert.errors import EbertError
+from ebert.packed import Room, limit
 from ebert.progress import Advance
 from ebert.wikipedia import dump as dumps_
 from ebert.wikipedia import pages, pool
@@ -114,6 +115,7 @@ class _Reader:
             if info["damage"] and not self._job.keep_going:
                 raise DamagedError(self._dump.path, *info["damage"])
             carried += head
+            dumps_.refuse_long(self._dump.path, len(carried))
             if info["begins"]:
                 yield carried if PAGE in carried else b""
                 carried = tail
@@ -138,6 +140,7 @@ def make_part(task: Task) -> None:
     for cut in cuts:
         broken += cut.broken
         for page in cut.pages:
+            dumps_.refuse_long(task.dump.path, len(page))
             maker.add(pages.read(page))
         if PAGE in cut.tail and not (in_range and cut is cuts[-1]):  # nothing comes after it
             broken += 1
@@ -171,20 +174,27 @@ def _stretches(task: Task) -> tuple[list[bytes], DamagedError | None]:
     piece, dump = task.piece, task.dump
     if piece.xml is not None:
         return [piece.xml], piece.damage
+    most = limit(piece.end - piece.start)
     try:
-        return [b"".join(block for _, block in unpacked(dump.path, dump.packing, piece.start, piece.end))], None
+        return [b"".join(_blocks(dump, piece.start, piece.end, Room(dump.path, most)))], None
     except DamagedError as error:
         if not task.keep_going:
             raise
         damage = DamagedError(dump.path, error.offset, dump.size, error.why)
-    found = [bytearray()]
+    found, room = [bytearray()], Room(dump.path, most)
     for start, end in _streams(dump.path, piece):
         try:
-            for _, block in unpacked(dump.path, dump.packing, start, end):
+            for block in _blocks(dump, start, end, room):
                 found[-1] += block
         except DamagedError:
             found.append(bytearray())
     return [bytes(stretch) for stretch in found], damage
+
+
+def _blocks(dump: Dump, start: int, end: int, room: Room) -> Iterator[bytes]:
+    for _, block in unpacked(dump.path, dump.packing, start, end):
+        room.take(len(block))
+        yield block
 
 
 def _streams(path: Path, piece: Piece) -> Iterator[tuple[int, int]]:

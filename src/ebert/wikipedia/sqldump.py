@@ -9,12 +9,13 @@ from ebert.progress import Advance, silent
 from ebert.wikipedia.unpacking import lines
 
 SHOWN = 80  # bytes of a bad row
+COLUMNS = 4096  # that MySQL allows
 
-_NAME = rb"[`\"]?(\w+)[`\"]?"
+_NAME = rb"[`\"]?(\w++)[`\"]?"
 _CREATE = re.compile(rb"\s*CREATE TABLE (?:IF NOT EXISTS )?" + _NAME, re.IGNORECASE)
 _COLUMN = re.compile(rb"\s*(?:[`\"](\w+)[`\"]|([a-z]\w*)) ")  # keys and the like begin with a bare word in capitals
 _INSERT = re.compile(
-    rb"\s*(?:INSERT|REPLACE)\b[^(`\"]*? INTO " + _NAME + rb"\s*(?:\(([^()]*)\))?\s*VALUES", re.IGNORECASE
+    rb"\s*+(?:INSERT|REPLACE)\b[^(`\"]*? INTO " + _NAME + rb"\s*+(?:\(([^()]*+)\))?+\s*+VALUES", re.IGNORECASE
 )
 _VALUE = rb"(?:'(?:[^'\\]++|\\.|'')*+'|[^',()]*+)"  # never goes back, whatever is in the string
 _ESCAPE = re.compile(rb"\\(.)|''", re.DOTALL)
@@ -35,6 +36,7 @@ def rows(
         if creating:
             if column := _COLUMN.match(line):
                 known.append((column[1] or column[2]).decode())
+                _refuse_many(path, len(known))
             creating = not line.lstrip().startswith(b")")
         elif create := _CREATE.match(line):
             creating = create[1] == table.encode()
@@ -43,6 +45,7 @@ def rows(
             if insert := _INSERT.match(line):
                 start, row = insert.end(), None
                 if insert[1] == table.encode():
+                    _refuse_many(path, insert[2].count(b",") if insert[2] else 0)
                     listed = re.findall(r"\w+", insert[2].decode()) if insert[2] else known
                     row = _row(path, table, columns, listed)
             if row is not None and (yield from _values(row, columns, line, start, bad)):
@@ -51,13 +54,19 @@ def rows(
         raise EbertError(f"{path} has no table {table!r}: give the {table}.sql.gz of the wiki")
 
 
+def _refuse_many(path: Path, columns: int) -> None:
+    """Raise an error for a table with more columns than one can have."""
+    if columns > COLUMNS:
+        raise EbertError(f"{path} has a table of more than {COLUMNS:,} columns: it is damaged; get it again")
+
+
 def _row(path: Path, table: str, columns: list[str], known: list[str]) -> re.Pattern[bytes]:
     """Make a pattern for a row that picks out some columns, which costs one match a row."""
     missing = [column for column in columns if column not in known]
     if missing:
         raise EbertError(f"table {table!r} in {path} has no column {missing[0]!r}; it has {', '.join(known) or 'none'}")
     parts = [b"(?P<%b>%b)" % (name.encode(), _VALUE) if name in columns else _VALUE for name in known]
-    return re.compile(rb"\(" + rb"\s*,\s*".join(parts) + rb"\)", re.DOTALL)
+    return re.compile(rb"\(" + rb"\s*+,\s*+".join(parts) + rb"\)", re.DOTALL)
 
 
 def _values(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Literal, Protocol
 
+from ebert.packed import limit, too_much
 from ebert.progress import Advance, silent
 
 READ = 1 << 16  # bytes of the file at a time: what is known of where it is damaged
@@ -126,17 +127,21 @@ def packing_of(path: Path) -> Packing:
 
 
 def lines(path: Path, advance: Advance = silent) -> Iterator[bytes]:
-    """Give the lines of a file, compressed or not, without their ends."""
+    """Read the lines of a file, compressed or not, without their ends."""
     held: list[bytes] = []  # of a line that has no end yet
-    before = 0
+    before = size = 0
+    most = limit()
     for position, block in unpacked(path, packing_of(path)):
         advance(position - before)
         before = position
         found = block.split(b"\n")
         held.append(found[0])
+        size += len(found[0])
+        if size > most:
+            raise too_much(f"a line of {path}", most)
         if len(found) > 1:
             yield b"".join(held)
             yield from found[1:-1]
-            held = [found[-1]]
+            held, size = [found[-1]], len(found[-1])
     if rest := b"".join(held):
         yield rest

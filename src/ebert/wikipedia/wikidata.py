@@ -65,7 +65,7 @@ def from_tsv(corpus: Corpus, path: Path, *, advance: Advance = silent) -> Ids:
     try:
         for number, raw in enumerate(lines(_existing(path), advance)):
             line = raw.decode("utf-8", "replace").strip("\r\ufeff")
-            columns = [*line.split("\t"), ""][:2]
+            columns = [*line.split("\t", 2), ""][:2]
             found = [titles.wikidata_id(column) for column in columns]
             if None in found:  # else the title looks like an id too, and its place is that in the lines before
                 id_first = found[0] is not None

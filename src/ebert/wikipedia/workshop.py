@@ -1,5 +1,6 @@
 """The folder of parts beside a corpus that is being built: what a build that was stopped goes on with."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,14 +10,16 @@ from typing import Any
 
 import filelock
 
-from ebert import __version__, files
+from ebert import __version__, files, places
 from ebert.errors import EbertError
+from ebert.places import is_temporary
 from ebert.wikipedia import dump
 from ebert.wikipedia.dump import Dump
 from ebert.wikipedia.making import Options
 
 MANIFEST, LOCK, MERGED = "build.json", "lock", "merged"
 FORMAT = 1  # of the parts
+_OURS = re.compile(rf"{LOCK}|{MERGED}|\d{{3}}-(part|seam)-\d{{6}}\.npz|\d{{3}}-pieces\.json")  # without a manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +57,16 @@ class Workshop:
 
     def remove(self) -> None:
         """Throw the parts away."""
-        shutil.rmtree(self.path)
+        places.discard(self.path)
 
 
 @contextmanager
 def workshop(out: Path, dumps: list[Dump], options: Options, *, overwrite: bool) -> Iterator[Workshop]:
     """Open the folder of parts of a corpus, which is nobody else's until the block ends."""
     path = out.absolute().with_name(f"{out.absolute().name}.parts")
-    if path.is_dir() and not (path / MANIFEST).is_file() and {file.name for file in path.iterdir()} - {LOCK}:
+    known = not path.is_dir() or (path / MANIFEST).is_file()
+    names = () if known else (file.name for file in path.iterdir())
+    if not all(_OURS.fullmatch(name) or is_temporary(name, MANIFEST) for name in names):
         raise EbertError(f"{path} is needed for a while but holds something else; move it or choose another --out")
     files.make_parent(path / MANIFEST)
     lock = filelock.FileLock(path / LOCK)
@@ -70,6 +75,7 @@ def workshop(out: Path, dumps: list[Dump], options: Options, *, overwrite: bool)
     except filelock.Timeout:
         raise EbertError(f"another process is building {out}; wait for it or choose another --out") from None
     try:
+        places.sweep(path)
         _claim(path, _manifest(dumps, options), overwrite=overwrite)
         yield Workshop(path)
     finally:
@@ -92,8 +98,9 @@ def _claim(path: Path, manifest: dict[str, Any], *, overwrite: bool) -> None:
         found = files.read_json(path / MANIFEST, "a folder of parts")
         other = [key for key in manifest if found.get(key) != manifest[key]]
         if not other:
-            for left in path.glob(".*"):  # half a part of a worker that was killed
-                left.unlink(missing_ok=True)
+            for left in path.glob(".*"):  # half a part of a worker that was killed, as 0.1 wrote it
+                if left.is_file():
+                    left.unlink(missing_ok=True)
             return
         if not overwrite:
             raise EbertError(
@@ -102,6 +109,6 @@ def _claim(path: Path, manifest: dict[str, Any], *, overwrite: bool) -> None:
             )
     shutil.rmtree(path / MERGED, ignore_errors=True)
     for left in path.iterdir():
-        if left.name != LOCK:
+        if left.is_file() and left.name not in (LOCK, MANIFEST):
             left.unlink()
     files.write_json(path / MANIFEST, manifest)

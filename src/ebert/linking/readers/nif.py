@@ -23,7 +23,7 @@ class Context:
     iri: str
     text: str
     phrases: tuple[Properties, ...]
-    places: tuple[int, ...]  # the character at each place that the file counts
+    places: Sequence[int]  # the character at each place that the file counts
 
     def span(self, phrase: Properties) -> tuple[int, int] | None:
         """Give the characters of a phrase, or None if it has none in this text."""
@@ -40,8 +40,11 @@ def read_nif(lines: Iterable[str], name: str, reading: Reading) -> None:
 def contexts(text: str, name: str, wanted: Callable[[Properties], bool]) -> list[Context]:
     """Give the texts in a NIF file, with those of their phrases that are wanted."""
     subjects: dict[str, Properties] = {}
-    for subject, predicate, value in turtle.triples(text, name):
+
+    def add(subject: str, predicate: str, value: str) -> None:
         subjects.setdefault(subject, {}).setdefault(_short(predicate), []).append(value)
+
+    turtle.read(text, name, add)
     texts = {subject: found["isString"][0] for subject, found in subjects.items() if "isString" in found}
     ends = {subject: subjects[subject].get("endIndex", [""])[0] for subject in texts}
     phrases: dict[str, list[Properties]] = {context: [] for context in texts}
@@ -62,9 +65,7 @@ def contexts(text: str, name: str, wanted: Callable[[Properties], bool]) -> list
         try:
             for phrase in own:
                 _numbers(phrase)
-            made.append(
-                Context(context, texts[context], tuple(own), tuple(_places(texts[context], own, ends.get(context))))
-            )
+            made.append(Context(context, texts[context], tuple(own), _places(texts[context], own, ends.get(context))))
         except (KeyError, ValueError) as error:
             why = f"a phrase of <{context}> has no numbers where it begins and ends ({error})"
             raise problem(name, why, LAYOUT) from None
@@ -83,6 +84,8 @@ def _places(text: str, phrases: list[Properties], end: str | None) -> Sequence[i
 
     `end` is where the file says that the text ends, which only counts if there are no phrases.
     """
+    if max(text, default="") <= "\uffff":
+        return range(len(text) + 1)
     if not phrases and end != str(len(text)) and end == str(len(java := _java_places(text)) - 1):
         return java
     # NIF counts characters, but programs in Java wrote some files, and count most emoji as two.
@@ -95,7 +98,7 @@ def _fits(text: str, phrase: Properties, places: Sequence[int]) -> bool:
     (start, end), words = _numbers(phrase), phrase.get("anchorOf", [None])[0]
     if words is None or not 0 <= start <= end < len(places):
         return words is None
-    return text[places[start] : places[end]] == words
+    return places[end] - places[start] == len(words) and text.startswith(words, places[start])
 
 
 def _numbers(phrase: Properties) -> tuple[int, int]:

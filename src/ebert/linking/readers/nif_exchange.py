@@ -4,10 +4,12 @@ GERBIL sends the text alone if the mentions are to be found too (A2KB), and the 
 these are wanted (D2KB).
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from ebert.errors import EbertError
 from ebert.linking.linked import LinkedMention
 from ebert.linking.readers import turtle
 from ebert.linking.readers.nif import Context, Properties, contexts
@@ -19,6 +21,8 @@ PREFIXES = """@prefix nif: <http://persistence.uni-leipzig.org/nlp2rdf/ontologie
 """
 UNKNOWN = "?"  # stands for the entity of a mention that is to be linked
 OWN = "urn:ebert:entity:"  # begins the IRI of an entity that has no page in Wikipedia
+LONGEST = 1000  # letters of a text's IRI, which stands in the answer twice for each mention
+_WORDS = re.compile(r"\S")
 _PARTS = ("Sentence", "Paragraph", "Title", "Word", "Section", "Structure")  # of a text that name nothing
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -30,7 +34,7 @@ class Asked:
     iri: str
     text: str
     mentions: tuple[Mention, ...]
-    places: tuple[int, ...]  # the character at each place that the sender counts
+    places: Sequence[int]  # the character at each place that the sender counts
 
     def layers(self) -> Iterator[tuple[Mention, ...]]:
         """Give the mentions in groups in which none overlaps another: mentions that overlap are linked one by one."""
@@ -47,6 +51,8 @@ class Asked:
 def read_asked(text: str, name: str = "the request") -> list[Asked]:
     """Read what GERBIL sends."""
     found = contexts(text, name, _is_mention)
+    if any(len(one.iri) > LONGEST for one in found):
+        raise EbertError(f"{name}: the IRI of a nif:Context has more than {LONGEST:,} letters; use a shorter one")
     return [Asked(one.iri, one.text, tuple(dict.fromkeys(_given(one))), one.places) for one in found]
 
 
@@ -72,7 +78,7 @@ def _is_mention(phrase: Properties) -> bool:
 def _given(context: Context) -> Iterator[Mention]:
     for phrase in context.phrases:
         span = context.span(phrase)
-        if span is not None and context.text[slice(*span)].strip():
+        if span is not None and _WORDS.search(context.text, *span):
             yield Mention(*span, UNKNOWN)
 
 

@@ -1,13 +1,10 @@
 """Reading a file of entity-linking data: which layout it has, and who reads that."""
 
-import bz2
-import gzip
 import io
-import lzma
-import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from ebert import packed
 from ebert.errors import EbertError
 from ebert.linking.readers import aida, jsonl, kilt, nif
 from ebert.linking.readers.labelled import Reading
@@ -24,11 +21,6 @@ _TEXT: dict[str, Callable[[Iterable[str], str, Reading], None]] = {
     "nif": nif.read_nif,
 }
 LAYOUTS = (*_JSON, *_TEXT)
-_UNPACK: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": gzip.decompress,
-    ".bz2": bz2.decompress,
-    ".xz": lzma.decompress,
-}
 
 
 def read(path: str | Path, layout: str | None = None) -> Reading:
@@ -103,17 +95,17 @@ def _recognise_json(line: str, name: str) -> str:
 
 
 def contents(path: Path) -> str:
-    """Give the text of a file, unpacked if its name says that it is packed."""
+    """Return the text of a file, unpacked if its name says that it is packed."""
     if path.is_dir():
         raise EbertError(f"{path} is a folder; give a file in it")
-    unpack = _UNPACK.get(path.suffix, bytes)
     try:
-        packed = path.read_bytes()
+        with packed.bounded(path) as file:
+            data = file.read()
     except FileNotFoundError:
         raise EbertError(f"there is no file {path}") from None
-    try:
-        data = unpack(packed)
-    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:  # each unpacker has its own
+    except packed.DAMAGED as error:
+        if path.suffix not in packed.UNPACK:
+            raise
         raise EbertError(f"{path} cannot be unpacked ({error}); get it again") from None
     try:
         return data.decode("utf-8-sig")

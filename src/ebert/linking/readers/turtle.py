@@ -6,12 +6,16 @@ nothing in them.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from ebert import packed
 from ebert.errors import EbertError
 
 DEEPEST = 100  # brackets in brackets
+# Letters that names may have, written out: a long @base or prefix would make a long name of every short one. Data of
+# the field need a twentieth of it.
+ROOM, TIMES = 1 << 20, 16  # so many, and so many for each letter of the file
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 _TOKEN = re.compile(
@@ -24,7 +28,7 @@ _TOKEN = re.compile(
   | (?P<directive> @prefix\b | @base\b )
   | (?P<language> @[a-zA-Z]++(?:-[a-zA-Z0-9]++)*+ )
   | (?P<blank> _:\w(?:[\w-]|\.(?=[\w.-]))*+ )
-  | (?P<name> (?:\w(?:[\w-]|\.(?=[\w.-]))*+)?+ : (?:[\w:%-]|\\.|\.(?=[\w:%\\.-]))*+ )
+  | (?P<name> (?:\w(?:[\w-]|\.(?=[\w.-])){0,255}+)?+ : (?:[\w:%-]|\\.|\.(?=[\w:%\\.-]))*+ )
   | (?P<number> [+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)? )
   | (?P<word> \w+ )
   | (?P<mark> [;,.\[\]()] )
@@ -50,19 +54,26 @@ class _Token(NamedTuple):
 
 
 def triples(text: str, name: str = "the file") -> list[Triple]:
-    """Give the statements of a Turtle file, or say in which line it is broken."""
-    parser = _Parser(text, name)
-    parser.read()
-    return parser.found
+    """Return the statements of a Turtle file, or raise an error that says in which line it is broken."""
+    found: list[Triple] = []
+    read(text, name, lambda *parts: found.append(Triple(*parts)))
+    return found
+
+
+def read(text: str, name: str, add: Callable[[str, str, str], object]) -> None:
+    """Read a Turtle file; `add` gets subject, predicate and object of each statement, so that none need be held."""
+    _Parser(text, name, add).read()
 
 
 class _Parser:
     """Reads a file from its beginning to its end, a token ahead."""
 
-    def __init__(self, text: str, name: str) -> None:
-        self.found: list[Triple] = []
+    def __init__(self, text: str, name: str, add: Callable[[str, str, str], object]) -> None:
+        self._add = add
         self._text, self._name = text, name
         self._prefixes: dict[str, str] = {}
+        self._known: dict[str, str] = {}  # names, written out: most stand in a file many times
+        self._room = self._most = max(ROOM + TIMES * len(text), packed.chosen() or 0)
         self._base, self._blanks, self._depth = "", 0, 0
         self._tokens = self._split()
         self._next = next(self._tokens)
@@ -93,6 +104,7 @@ class _Parser:
             self._prefixes[prefix] = self._absolute(iri.text)
         else:
             self._base = self._absolute(iri.text)
+        self._known.clear()
         if word[0] == "@":
             self._expect(".")
 
@@ -103,23 +115,18 @@ class _Parser:
                 continue
             predicate = TYPE if self._next.text == "a" else ""
             predicate = (self._take() and TYPE) if predicate else self._value()
-            self.found.append(Triple(subject, predicate, self._value()))
+            self._add(subject, predicate, self._value())
             while self._at(","):
                 self._take()
-                self.found.append(Triple(subject, predicate, self._value()))
+                self._add(subject, predicate, self._value())
             if not (self._at(end) or self._at(";")):
                 raise self._problem(f"';' or {end!r} is missing")
 
     def _value(self) -> str:
         token = self._take()
         match token.kind:
-            case "iri":
-                return self._absolute(token.text)
-            case "name":
-                prefix, colon, local = token.text.partition(":")
-                if prefix + colon not in self._prefixes:
-                    raise self._problem(f"the prefix {prefix + colon!r} stands for nothing")
-                return self._prefixes[prefix + colon] + re.sub(r"\\(.)", r"\1", local)
+            case "iri" | "name":
+                return self._written_out(token)
             case "long" | "short":
                 self._after_literal()
                 size = 3 if token.kind == "long" else 1
@@ -153,11 +160,37 @@ class _Parser:
             self._take()
         elif self._next.kind == "kind":
             self._take()
-            self._value()
+            kind = self._take()
+            if kind.kind not in ("iri", "name"):
+                raise self._problem(f"{kind.text[:30]!r} stands where the type of a literal should")
+            self._written_out(kind)
+
+    def _written_out(self, token: _Token) -> str:
+        """Return the whole name that a short one stands for."""
+        found = self._known.get(token.text)
+        if found is None:
+            found = self._absolute(token.text) if token.kind == "iri" else self._prefixed(token.text)
+            self._known[token.text] = found
+        return found
+
+    def _prefixed(self, name: str) -> str:
+        prefix, colon, local = name.partition(":")
+        if prefix + colon not in self._prefixes:
+            raise self._problem(f"the prefix {prefix + colon!r} stands for nothing")
+        return self._joined(self._prefixes[prefix + colon], re.sub(r"\\(.)", r"\1", local))
+
+    def _joined(self, begin: str, end: str) -> str:
+        self._room -= len(begin)  # what follows it is in the file
+        if self._room < 0:
+            raise EbertError(
+                f"{self._line(self._next.place)}: the names have more than {self._most:,} letters, written out; use a "
+                "shorter @base and shorter prefixes, or allow more (ebert --max-unpacked SIZE)"
+            )
+        return begin + end
 
     def _absolute(self, iri: str) -> str:
         name = self._unescaped(iri[1:-1])
-        return name if re.match(r"[a-zA-Z][\w+.-]*:", name) else self._base + name
+        return name if re.match(r"[a-zA-Z][\w+.-]*+:", name) else self._joined(self._base, name)
 
     def _unescaped(self, text: str) -> str:
         if "\\" not in text:
@@ -198,8 +231,10 @@ class _Parser:
             yield _Token("end", "", place)
 
     def _problem(self, why: str, place: int | None = None) -> EbertError:
-        where = self._next.place if place is None else place
-        return EbertError(f"{self._name}, line {self._text.count(chr(10), 0, where) + 1}: not Turtle: {why}")
+        return EbertError(f"{self._line(self._next.place if place is None else place)}: not Turtle: {why}")
+
+    def _line(self, place: int) -> str:
+        return f"{self._name}, line {self._text.count(chr(10), 0, place) + 1}"
 
 
 def _character(match: re.Match[str]) -> str:

@@ -52,7 +52,7 @@ export class Suggestions {
           onclick: () => this.take(number),
         },
         el("span", { class: "title" }, ...emphasised(entity.title, query)),
-        el("span", { class: "soft" }, entity.added ? "added by you" : entity.count ? plural(entity.count, "link") : ""),
+        el("span", { class: "soft" }, remark(entity)),
       ),
     );
     put(this.list, ...options);
@@ -121,4 +121,10 @@ function emphasised(title, query) {
   if (at < 0 || title.toLowerCase().length !== title.length) return [title];
   const end = at + query.length;
   return [title.slice(0, at), el("b", {}, title.slice(at, end)), title.slice(end)];
+}
+
+/** Return what is shown behind a title. */
+function remark({ oddity, added, count }) {
+  if (oddity) return oddity;
+  return added ? "added by you" : count ? plural(count, "link") : "";
 }

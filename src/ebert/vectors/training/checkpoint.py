@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ebert import files
+from ebert import files, places
 from ebert.errors import EbertError
 from ebert.vectors.training.options import TrainingOptions
 from ebert.vectors.training.trainer import MATRICES, State
@@ -18,9 +18,11 @@ FORMAT = 1
 
 
 def folder_of(store: Path) -> Path:
-    """Give the folder for the checkpoints of a store."""
+    """Return the folder for the checkpoints of a store; one that a kill left aside is there again."""
     store = store.absolute()
-    return store.with_name(f"{store.name}.training")
+    folder = store.with_name(f"{store.name}.training")
+    files.recover(folder)
+    return folder
 
 
 def identity(corpus: corpora.Corpus, options: TrainingOptions, keep: list[str]) -> dict[str, Any]:
@@ -42,7 +44,6 @@ def save(folder: Path, run: dict[str, Any], state: State) -> None:
 
 def load(folder: Path, run: dict[str, Any], fresh: State) -> State:
     """Read the checkpoint of the same run; `fresh` tells the shapes."""
-    files.recover(folder)
     value = files.read_json(folder / INFO, "a checkpoint of a training")
     for key, told in (("corpus", "another corpus"), ("keep", "another list of entities to keep")):
         if value.get("run", {}).get(key) != run[key]:
@@ -54,6 +55,12 @@ def load(folder: Path, run: dict[str, Any], fresh: State) -> State:
     state = State(**{name: _read(folder / f"{name}.npy", getattr(fresh, name).shape) for name in MATRICES})
     state.done, state.seconds, state.flops = value["done"], value["seconds"], value["flops"]
     return state
+
+
+def remove(folder: Path) -> None:
+    """Remove the checkpoint of a training that is complete."""
+    if folder.is_dir():
+        places.discard(folder)
 
 
 def _read(path: Path, shape: tuple[int, ...]) -> Any:

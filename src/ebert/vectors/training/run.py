@@ -1,8 +1,7 @@
 """From a corpus to a store: train, with checkpoints, and write what was learned."""
 
-import shutil
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -46,14 +45,20 @@ def train(
     state, run = trainer.initial(work, chosen), checkpoint.identity(corpus, chosen, list(keep))
     if resume and (folder / checkpoint.INFO).exists():
         state = checkpoint.load(folder, run, state)
+        trainer.check(work, state)
     began = state.done
     trained = trainer.Trainer(work, chosen, state, threads=threads)
+
+    def save(now: State) -> None:
+        trainer.check(work, now)  # the last checkpoint is good, and stays if this one would not be
+        checkpoint.save(folder, run, now)
+
     with (
-        _saved(folder, run, state, KeyboardInterrupt),
+        _saved(save, state, KeyboardInterrupt),
         progress("train", total=trained.words_left(), unit="words") as advance,
     ):
-        speed = trained.run(advance=advance, save=lambda now: checkpoint.save(folder, run, now), every=every)
-    trainer.check(state)
+        speed = trained.run(advance=advance, save=save, every=every)
+    trainer.check(work, state)
     made = {
         "from": "training",
         "corpus": {
@@ -66,9 +71,9 @@ def train(
         "threads": threads,
         "seconds": round(state.seconds, 1),
     }
-    with _saved(folder, run, state, BaseException):  # a full disk must not cost the training
+    with _saved(save, state, BaseException):  # a full disk must not cost the training
         write(work, state, out, made=made, dtype=dtype, overwrite=overwrite)
-    shutil.rmtree(folder, ignore_errors=True)
+    checkpoint.remove(folder)
     return {
         "store": str(out), "vocabulary": work.words, "entities": len(work.entities), "dimension": chosen.dim,
         "resumed": began > 0, "missing": work.missing, **speed.report(),
@@ -84,9 +89,9 @@ def write(
     with writer.writing(out, dimension=state.words_in.shape[1], dtype=dtype, overwrite=overwrite) as store:
         for start in range(0, work.words, PAGE):
             stop = min(start + PAGE, work.words)
-            counts = corpus.word_counts[start:stop]
-            store.add("words", corpus.words[start:stop], state.words_in[start:stop], counts=counts)
-            store.outputs(state.words_out[start:stop])
+            counts, learned = corpus.word_counts[start:stop], state.words_out[start:stop]
+            store.add("words", corpus.words[start:stop], state.words_in[start:stop], counts=counts, outputs=learned)
+        store.dropped.unseen = work.unseen
         titles, counts = corpus.entities, corpus.entity_counts
         for start in range(0, len(work.entities), PAGE):
             ids = work.entities[start : start + PAGE]
@@ -113,10 +118,10 @@ def _surfaces(work: task.Task) -> Iterator[tuple[str, int, list[tuple[int, int]]
 
 
 @contextmanager
-def _saved(folder: Path, run: dict[str, Any], state: State, reason: type[BaseException]) -> Iterator[None]:
+def _saved(save: Callable[[State], None], state: State, reason: type[BaseException]) -> Iterator[None]:
     """Save a checkpoint when the block is interrupted, so that nothing is lost."""
     try:
         yield
     except reason:
-        checkpoint.save(folder, run, state)
+        save(state)
         raise

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError
-from ebert.text import titles
+from ebert.text import letters, titles
 from ebert.vectors.training.options import TrainingOptions
 from ebert.vectors.training.sampling import alias_table, keep_thresholds
 from ebert.wikipedia.corpus import Corpus
@@ -34,6 +34,7 @@ class Task:
     opening_ends: NDArray[np.int64]
     jobs: NDArray[np.int64]  # (jobs + 1,) pages
     missing: list[str]  # titles to keep that are not in the corpus
+    unseen: int  # entities that have no vector because nobody could see all of their titles
 
     @property
     def size(self) -> int:
@@ -51,7 +52,9 @@ def make_task(corpus: Corpus, options: TrainingOptions, *, keep: Collection[str]
         )
     starts = np.asarray(corpus.paragraphs)[np.asarray(corpus.page_paragraphs)]  # (pages + 1,) tokens
     openings = np.minimum(np.asarray(corpus.page_opening, np.int64), options.opening_words)
-    entities, missing = _choose(corpus, options, openings, keep)
+    chosen, missing = _choose(corpus, options, openings, keep)
+    names = corpus.entities
+    entities = np.array([number for number in chosen.tolist() if not letters.unseen(names[number])], np.int64)
     rows = np.full(len(corpus.entity_counts), -1, np.int32)
     rows[entities] = np.arange(len(entities), dtype=np.int32)
     thresholds = np.zeros(len(counts), np.uint32)
@@ -72,6 +75,7 @@ def make_task(corpus: Corpus, options: TrainingOptions, *, keep: Collection[str]
         opening_ends=starts[:-1] + openings,
         jobs=_cut(starts),
         missing=missing,
+        unseen=len(chosen) - len(entities),
     )
 
 

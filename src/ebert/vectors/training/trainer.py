@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ebert.errors import EbertError
 from ebert.progress import Advance, silent
+from ebert.vectors.catalogue import PAGE
 from ebert.vectors.training import kernel
 from ebert.vectors.training.options import TrainingOptions
 from ebert.vectors.training.sampling import stream
@@ -209,8 +210,20 @@ class Trainer:
         return flops
 
 
-def check(state: State) -> None:
-    """Complain about numbers that ran away."""
+def check(task: Task, state: State) -> None:
+    """Raise an error that names a word or an entity whose vector has run away."""
     for name in MATRICES:
-        if not np.isfinite(getattr(state, name)).all():
-            raise EbertError(f"training ran away ({name} has values that are not numbers); lower the rate (--rate)")
+        matrix = getattr(state, name)
+        for start in range(0, len(matrix), PAGE):  # all at once would take a quarter of the matrix's memory again
+            bad = np.flatnonzero(~np.isfinite(matrix[start : start + PAGE]).all(axis=1))
+            if len(bad):
+                raise EbertError(
+                    f"the vector of {_named(task, name, start + int(bad[0]))} has a value that is infinite or not a "
+                    "number: training ran away; begin again (--overwrite) with a lower rate (--rate)"
+                )
+
+
+def _named(task: Task, matrix: str, row: int) -> str:
+    if matrix.startswith("words"):
+        return f"the word {task.corpus.words[row]!r}"
+    return repr(task.corpus.entities[int(task.entities[row])])

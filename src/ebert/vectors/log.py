@@ -1,0 +1,166 @@
+"""The file of entities added to a store: a log that is only ever appended to, and holds nothing but data.
+
+It begins with MAGIC. Then comes a frame for each transaction: a header with the lengths and checksums of what follows,
+the names as JSON, and the vectors. A reader takes whole frames and leaves a last one that is not whole: either somebody
+is writing it, or a writer died before it could say that the addition is there. An SQLite file would need less code, but
+whoever opens one for writing trusts it: a journal beside it can have any file deleted, a trigger can change vectors.
+"""
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebert.errors import EbertError
+
+MAGIC = b"ebert additions 1\n"
+HEADER = struct.Struct("<4sIIII")  # mark, bytes of names, bytes of vectors, CRC-32 of both, CRC-32 of the header so far
+MARK = b"ADD\n"
+MOST = 1 << 28  # bytes of names or vectors in a frame: what a reader is ready to hold
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """An entity that is added, checked."""
+
+    title: str
+    row: int | None = None  # None until it has one
+    hides: int | None = None  # the row that the store has for the same title, if any
+    count: int | None = None
+    wikidata: int | None = None
+    id: str | None = None
+    aliases: tuple[str, ...] = ()  # other names to find it by
+    surfaces: tuple[str, ...] = ()  # words that name it in text
+
+
+FIELDS = [field.name for field in fields(Addition)]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A transaction: what was added, where the vectors stand in the file, and where the frame ends."""
+
+    additions: list[Addition]
+    vectors: int
+    end: int
+
+
+def pack(additions: Sequence[Addition], vectors: NDArray[np.float32]) -> bytes:
+    """Return the frame of a transaction; `vectors` has the shape (additions, dimension)."""
+    records = [{n: value for n in FIELDS if (value := getattr(one, n)) not in (None, ())} for one in additions]
+    names = json.dumps(records, ensure_ascii=False, separators=(",", ":")).encode()
+    numbers = np.ascontiguousarray(vectors, "<f4").tobytes()
+    for one in additions:
+        try:
+            check(one)  # nobody could read it otherwise
+        except TypeError as error:
+            raise EbertError(f"{one.title!r} cannot be added: {error}") from None
+    if max(len(names), len(numbers)) > MOST:
+        raise EbertError(f"{len(additions):,} entities are too many for one transaction; add fewer at a time")
+    start = HEADER.pack(MARK, len(names), len(numbers), zlib.crc32(numbers, zlib.crc32(names)), 0)[:-4]
+    return start + struct.pack("<I", zlib.crc32(start)) + names + numbers
+
+
+def read(file: IO[bytes], start: int, path: Path, dimension: int) -> Iterator[Frame]:
+    """Read the frames of a log from `start` (0 or the end of a frame) on. A last frame that is not whole is left."""
+    size = os.fstat(file.fileno()).st_size
+    file.seek(start)
+    if start == 0:
+        magic = file.read(len(MAGIC))
+        if not MAGIC.startswith(magic):
+            raise damaged(path, "it does not begin as one")
+        if len(magic) < len(MAGIC):
+            return
+        start = len(MAGIC)
+    while header := file.read(HEADER.size):
+        if (lengths := _lengths(header)) is None:
+            if len(header) == HEADER.size and _frame_follows(file):
+                raise damaged(path, f"no addition begins at byte {start:,}")
+            return
+        end = start + HEADER.size + sum(lengths)
+        if end > size:
+            return
+        text, vectors = (file.read(length) for length in lengths)
+        if zlib.crc32(vectors, zlib.crc32(text)) != HEADER.unpack(header)[3]:
+            if end < size:
+                raise damaged(path, f"the additions at byte {start:,} are not what was written")
+            return
+        yield Frame(_parse(text, len(vectors), path, dimension), end - lengths[1], end)
+        start = end
+
+
+def is_unfinished(file: IO[bytes], start: int) -> bool:
+    """Return whether what follows the last whole frame is the beginning of one, as a writer leaves that was killed.
+
+    Otherwise it may be an addition that was acknowledged, and damaged since.
+    """
+    size = os.fstat(file.fileno()).st_size
+    file.seek(start)
+    header = file.read(HEADER.size)
+    if len(header) < HEADER.size or not (header + file.read()).strip(b"\0"):
+        return True
+    lengths = _lengths(header)
+    return lengths is not None and start + HEADER.size + sum(lengths) > size
+
+
+def _lengths(header: bytes) -> tuple[int, int] | None:
+    """Return the bytes of names and of vectors that follow a header; None if it is none."""
+    if len(header) < HEADER.size:
+        return None
+    mark, names, numbers, _, own = HEADER.unpack(header)
+    good = mark == MARK and own == zlib.crc32(header[:-4]) and max(names, numbers) <= MOST
+    return (names, numbers) if good else None
+
+
+def _frame_follows(file: IO[bytes]) -> bool:
+    """Return whether another frame begins somewhere in the rest of a log: then the one before it was whole once."""
+    rest, place = file.read(), -1
+    while (place := rest.find(MARK, place + 1)) >= 0:
+        if _lengths(rest[place : place + HEADER.size]) is not None:
+            return True
+    return False
+
+
+def _parse(text: bytes, size: int, path: Path, dimension: int) -> list[Addition]:
+    try:
+        additions = [_addition(record) for record in json.loads(text)]
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise damaged(path, str(error)) from None
+    width = size // 4 // max(1, len(additions))
+    if size != 4 * len(additions) * dimension:
+        raise EbertError(
+            f"{path} has vectors of dimension {width} in a store of dimension {dimension}; "
+            "the files are not of one store: remove or restore it"
+        )
+    return additions
+
+
+def _addition(record: Any) -> Addition:
+    aliases, surfaces = tuple(record.pop("aliases", ())), tuple(record.pop("surfaces", ()))
+    addition = Addition(**record, aliases=aliases, surfaces=surfaces)
+    check(addition)
+    return addition
+
+
+def check(addition: Addition) -> None:
+    """Raise `TypeError` if an addition has values that no reader would take."""
+    own = () if addition.id is None else (addition.id,)
+    if not all(isinstance(text, str) for text in (addition.title, *addition.aliases, *addition.surfaces, *own)):
+        raise TypeError("a name is not text")
+    most = {"row": 1 << 31, "hides": 1 << 31, "count": 1 << 31, "wikidata": 1 << 62}
+    for name, limit in most.items():
+        number = getattr(addition, name)
+        if not (number is None and name != "row") and not (type(number) is int and 0 <= number < limit):
+            raise TypeError(f"{name} cannot be {number!r:.40}")
+
+
+def damaged(path: Path, why: str) -> EbertError:
+    """Return the error for a log that is not as it was written."""
+    return EbertError(f"{path} is damaged ({why}); restore it, or remove it and lose what was added to the store")

@@ -3,35 +3,41 @@
 import base64
 import hashlib
 import json
+import re
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-MAIN = "/api/models/{}/revision/main"
+OLD = "fedcba9876543210fedcba9876543210fedcba98"  # what the tag v1 names, where there is one
+ASKED = re.compile(r"(/api/models)?/([^/]+/[^/]+?)(?:/(revision|tree|resolve)/([^/]+)(?:/(.+))?)?/?")
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         path = urlsplit(self.path).path
         self.server.asked.append(path)
-        name, folder = self.server.repository
-        files = sorted(file for file in folder.rglob("*") if file.is_file())
-        names = [file.relative_to(folder).as_posix() for file in files]
-        if path in (f"/api/models/{name}", f"/api/models/{name}/revision/{COMMIT}", MAIN.format(name)):
-            card = {"license": "mit"}
-            self.answer({"id": name, "sha": COMMIT, "cardData": card, "siblings": [{"rfilename": n} for n in names]})
-        elif path.startswith(f"/api/models/{name}/tree/{COMMIT}"):
-            tree = [
-                {"type": "file", "path": n, "size": f.stat().st_size, "oid": hashlib.sha1(f.read_bytes()).hexdigest()}
-                for n, f in zip(names, files, strict=True)
-            ]
-            self.answer(tree)
-        elif path.startswith(f"/{name}/resolve/{COMMIT}/") and (wanted := path.split("/", 5)[-1]) in names:
-            self.broken(wanted) if wanted in self.server.broken else self.file(folder / wanted)
-        else:
-            self.answer({"error": "Repository not found"}, status=404, headers={"X-Error-Code": "RepoNotFound"})
+        found = ASKED.fullmatch(path)
+        api, name, what, revision, wanted = found.groups() if found else (None,) * 5
+        commit = {None: COMMIT, "main": COMMIT, "v1": OLD}.get(revision, revision)
+        folder = self.server.commits.get(commit)
+        if name != self.server.repository[0]:
+            return self.answer({"error": "not found"}, status=404, headers={"X-Error-Code": "RepoNotFound"})
+        if folder is None:
+            return self.answer({"error": "not found"}, status=404, headers={"X-Error-Code": "RevisionNotFound"})
+        files = {f.relative_to(folder).as_posix(): f for f in sorted(folder.rglob("*")) if f.is_file()}
+        if api and what in (None, "revision"):
+            siblings = [{"rfilename": n} for n in files]
+            return self.answer({"id": name, "sha": commit, "cardData": {"license": "mit"}, "siblings": siblings})
+        if api and what == "tree":
+            hashes = {n: hashlib.sha1(f.read_bytes()).hexdigest() for n, f in files.items()}
+            tree = [{"type": "file", "path": n, "size": files[n].stat().st_size, "oid": hashes[n]} for n in files]
+            return self.answer(tree)
+        if wanted not in files or wanted in self.server.broken:
+            headers = {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit}
+            return self.answer({"error": "gone"}, status=404, headers=headers)
+        return self.file(files[wanted], commit)
 
     do_HEAD = do_GET
 
@@ -59,12 +65,9 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.answer({"error": "not here"}, status=404)
 
-    def file(self, path):
+    def file(self, path, commit):
         data = path.read_bytes()
-        self.answer(data, headers={"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X-Repo-Commit": COMMIT})
-
-    def broken(self, name):
-        self.answer({"error": "gone"}, status=404, headers={"X-Error-Code": "EntryNotFound", "X-Repo-Commit": COMMIT})
+        self.answer(data, headers={"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X-Repo-Commit": commit})
 
     def answer(self, value, *, status=200, headers=None):
         body = value if isinstance(value, bytes) else json.dumps(value).encode()
@@ -80,10 +83,11 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def hub(name, folder, *, broken=()):
-    """Serve `folder` as the repository `name`; what is asked for is listed in the server's `asked`."""
+def hub(name, folder, *, broken=(), old=None):
+    """Serve `folder` as the repository `name`, and `old` as its tag v1; what is asked for is in `asked`."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.repository, server.broken, server.asked = (name, folder), broken, []
+    server.commits = {COMMIT: folder} | ({OLD: old} if old else {})
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:

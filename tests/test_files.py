@@ -1,5 +1,8 @@
 """Writing so that a crash leaves the old or the new: files, folders, and what an interrupted swap leaves behind."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from ebert import EbertError, files
@@ -95,3 +98,68 @@ def test_damaged_json_is_named(tmp_path, content):
         files.read_json(tmp_path / "x.json", "a thing")
     with pytest.raises(EbertError, match=r"is not a thing: it has no y\.json"):
         files.read_json(tmp_path / "y.json", "a thing")
+
+
+@pytest.fixture
+def others_may_not_read():
+    before = os.umask(0o027)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("others_may_not_read", "swap")
+def test_the_umask_counts_and_is_never_changed(tmp_path, monkeypatch):
+    """It is the whole process's: what another thread writes meanwhile would be anybody's."""
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the umask was changed"))
+    files.write_json(tmp_path / "file", {})
+    with files.replacing_folder(tmp_path / "folder") as folder:
+        (folder / "inside").touch()
+    modes = {name: (tmp_path / name).stat().st_mode & 0o777 for name in ("file", "folder", "folder/inside")}
+    assert modes == {"file": 0o640, "folder": 0o750, "folder/inside": 0o640}
+
+
+@pytest.mark.usefixtures("swap")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such call for folders")
+def test_a_folder_is_written_to_the_disk_after_something_in_it_was_renamed(tmp_path, monkeypatch):
+    written, sync = [], os.fsync
+
+    def watch(number):
+        written.append((os.fstat(number).st_ino, sorted(path.name for path in tmp_path.glob("[!.]*"))))
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", watch)
+    parent = tmp_path.stat().st_ino
+    files.write_json(tmp_path / "file", {})
+    assert written[-1] == (parent, ["file"])
+    for _ in range(2):  # a new one, and one in the place of another
+        with files.replacing_folder(tmp_path / "folder", overwrite=True) as folder:
+            (folder / "inside").touch()
+            inside = [path.stat().st_ino for path in (folder, folder / "inside")]
+        assert written[-1] == (parent, ["file", "folder"])
+        assert set(inside) <= {number for number, _ in written}  # what nobody else has written out
+        (tmp_path / "folder" / "inside").rename(tmp_path / "folder" / "old")
+
+
+@pytest.mark.usefixtures("swap")
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_to_a_folder_stays_a_link(tmp_path, there):
+    (tmp_path / "disk").mkdir()
+    if there:
+        (tmp_path / "disk" / "store").mkdir()
+        (tmp_path / "disk" / "store" / "old").touch()
+    link = tmp_path / "link"
+    link.symlink_to(Path("disk") / "store")
+    with files.replacing_folder(link, overwrite=True) as folder:
+        (folder / "new").touch()
+    assert link.readlink() == Path("disk") / "store"
+    assert [path.name for path in (tmp_path / "disk" / "store").iterdir()] == ["new"]
+    assert [path.name for path in (tmp_path / "disk").iterdir()] == ["store"]
+    assert [path.name for path in tmp_path.iterdir() if path != tmp_path / "disk"] == ["link"]
+
+
+def test_what_somebody_made_meanwhile_is_not_overwritten_unasked(tmp_path):
+    with pytest.raises(EbertError, match="exists"), files.replacing_folder(tmp_path / "folder"):
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "folder" / "theirs").touch()
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["theirs"]
+    assert list(tmp_path.iterdir()) == [tmp_path / "folder"]

@@ -12,6 +12,7 @@ from bundle_writer import COPY, JAR, NOTICE, PIECES, bert_variables, rest_of, wr
 from ebert.bert import cached, get_bert, verify
 from ebert.bert.cache import Manifest
 from ebert.errors import EbertError
+from ebert.files import sha256
 
 NAME = "bert-base-cased"
 
@@ -73,13 +74,13 @@ def test_files_may_be_read_by_others(home, jar_by_hand):
     } == {}
 
 
-def test_a_lower_case_model_lowers_text(home, tmp_path):
+def test_a_lower_case_model_lowers_text(home, tmp_path, known):
     from transformers import AutoTokenizer
 
     place = home / "maven" / JAR.replace("cased", "uncased")
     pieces = [*PIECES[:5], "the", "language", "is", "jean", "mara", "##is", "e"]
     (tmp_path / "made").mkdir()
-    write_jar(place, tmp_path / "made", pieces=pieces, lower=True, kind="uncased")
+    known(write_jar(place, tmp_path / "made", pieces=pieces, lower=True, kind="uncased"), "bert-base-uncased")
     tokenizer = AutoTokenizer.from_pretrained(get_bert("bert-base-uncased"))
     assert tokenizer.tokenize("Jean MARAIS é") == ["jean", "mara", "##is", "e"]
 
@@ -139,7 +140,9 @@ def test_an_unknown_source_lists_the_known():
         get_bert(NAME, source="ftp")
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a/b/c", "-x", "a/../b", "a\nb"])
+@pytest.mark.parametrize(
+    "name", ["", "a b", "a/b/c", "-x", "a/../b", "a\nb", "a@", "a@b/c", "a@../b", "a@b@c", "x" * 201]
+)
 def test_a_name_that_cannot_be_one(home, name):
     with pytest.raises(EbertError, match="is neither a folder nor a name"):
         get_bert(name)
@@ -245,9 +248,21 @@ def test_a_flipped_byte_in_the_jar_is_noticed(home, jar_by_hand):
         get_bert(NAME)
 
 
-def test_a_vocabulary_of_another_size_is_refused(home, tmp_path):
+def test_a_jar_that_maven_delivers_is_the_one_that_ebert_knows(home, jar, programs, known, tmp_path):
+    (tmp_path / "other").mkdir()
+    forged = write_jar(tmp_path / "other" / "forged.jar", tmp_path / "other", variables=bert_variables(seed=1))
+    programs("mvn", f'{COPY}\ncp "{forged}" "$out/{JAR}"')
+    with pytest.raises(EbertError, match=f"its SHA-256 is {sha256(forged)} instead of {sha256(jar)}"):
+        get_bert(NAME)
+    assert cached() == []
+    assert rest_of(home) == []
+    known(forged)
+    assert verify(get_bert(NAME)) == []
+
+
+def test_a_vocabulary_of_another_size_is_refused(home, tmp_path, known):
     (tmp_path / "made").mkdir()
-    write_jar(home / "maven" / JAR, tmp_path / "made", pieces=[*PIECES, "more"])
+    known(write_jar(home / "maven" / JAR, tmp_path / "made", pieces=[*PIECES, "more"]))
     with pytest.raises(EbertError, match=r"vocab\.txt has 13 pieces, but the embeddings have 12 rows"):
         get_bert(NAME)
     assert cached() == []

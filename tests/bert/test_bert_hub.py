@@ -8,12 +8,14 @@ import sys
 
 import pytest
 from bundle_writer import PIECES
-from hub_server import COMMIT, hub
+from hub_server import COMMIT, OLD, hub
 
+from ebert.bert import get_bert
 from ebert.bert.cache import Manifest, verify
 from ebert.bert.hub import choose
 from ebert.bert.loading import load_masked_lm
 from ebert.errors import EbertError
+from ebert.model.encoder import Encoder
 
 NAME = "someone/small-bert"
 
@@ -94,14 +96,83 @@ print(load_masked_lm(folder).config.hidden_size, load_tokenizer(folder).tokenize
     assert (done.stdout, done.stderr) == ("16 ['Jean', 'Mara', '##is']\n", "")
 
 
-def test_weights_without_safetensors(repository, get, tmp_path):
-    shutil.copytree(repository, tmp_path / "old")
-    (tmp_path / "old" / "model.safetensors").unlink()
-    with hub(NAME, tmp_path / "old") as server:
-        assert get(server).returncode == 0
-    assert (get.folder / "pytorch_model.bin").is_file()
-    assert Manifest.read(get.folder).origin.variables is None
-    assert load_masked_lm(get.folder).config.vocab_size == len(PIECES)
+@pytest.fixture
+def pickled(repository, tmp_path):
+    """The same repository as it was before safetensors."""
+    folder = shutil.copytree(repository, tmp_path / "pickled")
+    (folder / "model.safetensors").unlink()
+    return folder
+
+
+def test_a_pickle_is_taken_only_if_it_is_asked_for(repository, pickled, get):
+    with hub(NAME, pickled) as server:
+        done = get(server)
+        assert "only pytorch_model.bin, which is a pickle" in done.stderr
+        assert "ebert bert get NAME --allow-pickle" in done.stderr
+        assert not any("/resolve/" in path for path in server.asked)
+        assert not get.folder.exists()
+        assert get(server, allow_pickle=True).returncode == 0
+    assert not list(get.folder.glob("*.bin"))
+    assert Manifest.read(get.folder).origin.variables > 20
+    assert verify(get.folder) == []
+    ours, theirs = (load_masked_lm(folder).state_dict() for folder in (get.folder, repository))
+    assert ours.keys() == theirs.keys()
+    assert all(ours[name].equal(theirs[name]) for name in ours)
+
+
+def test_a_folder_with_a_pickle_is_made_safe_on_request(pickled):
+    with pytest.raises(EbertError, match=rf"ebert bert get {pickled} --allow-pickle"):
+        Encoder.load(pickled)
+    before = {path.name: path.read_bytes() for path in pickled.iterdir() if path.is_file()}
+    assert get_bert(str(pickled), allow_pickle=True) == pickled
+    after = {path.name: path.read_bytes() for path in pickled.iterdir() if path.is_file()}
+    assert set(after) - set(before) == {"model.safetensors"}
+    assert before.items() <= after.items()
+    assert Encoder.load(pickled).width == 16
+
+
+class Evil:
+    def __init__(self, target):
+        self.target = target
+
+    def __reduce__(self):
+        return open, (str(self.target), "w")
+
+
+def test_a_program_in_a_pickle_is_not_run(pickled, get, tmp_path):
+    import torch
+
+    weights = torch.load(pickled / "pytorch_model.bin", weights_only=True)
+    torch.save({**weights, "more": Evil(tmp_path / "evil")}, pickled / "pytorch_model.bin")
+    with hub(NAME, pickled) as server:
+        done = get(server, allow_pickle=True)
+    assert "cannot be read as tensors alone" in done.stderr
+    assert not (tmp_path / "evil").exists()
+    assert [path.name for path in get.folder.parent.iterdir()] == [f".{get.folder.name}.lock"]
+    with pytest.raises(EbertError, match="cannot be read as tensors alone"):
+        get_bert(str(pickled), allow_pickle=True)
+    assert not (tmp_path / "evil").exists()
+    assert not list(pickled.glob("*.safetensors"))
+
+
+@pytest.mark.parametrize("revision", ["v1", OLD])
+def test_a_revision_can_be_pinned(repository, get, tmp_path, revision):
+    old = shutil.copytree(repository, tmp_path / "old")
+    (old / "vocab.txt").write_text("as it was")
+    pinned = get.folder.with_name(f"{get.folder.name}@{revision}")
+    with hub(NAME, repository, old=old) as server:
+        done = get(server, f"{NAME}@{revision}")
+        assert done.stdout == f"{pinned}\n", done.stderr
+        assert (pinned / "vocab.txt").read_text() == "as it was"
+        assert Manifest.read(pinned).origin.artifact == f"{NAME}@{OLD}"
+        asked = len(server.asked)
+        assert get(server, f"{NAME}@{revision}").stdout == done.stdout
+        assert len(server.asked) == asked  # from the cache
+        if revision == "v1":
+            assert get(server).stdout == f"{get.folder}\n"
+            assert Manifest.read(get.folder).origin.artifact == f"{NAME}@{COMMIT}"
+            done = get(server, f"{NAME}@v2")
+            assert "RevisionNotFoundError" in done.stderr
 
 
 def test_a_repository_that_is_not_there(repository, get):

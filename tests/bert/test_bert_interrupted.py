@@ -21,14 +21,13 @@ def test_an_interrupted_write_leaves_no_half_folder(home, jar_by_hand, monkeypat
         Path(path).write_bytes(b"half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("safetensors.numpy.save_file", stop)
-    with pytest.raises(KeyboardInterrupt):
-        get_bert(NAME)
+    with monkeypatch.context() as patched:
+        patched.setattr("safetensors.numpy.save_file", stop)
+        with pytest.raises(KeyboardInterrupt):
+            get_bert(NAME)
     assert cached() == []
     assert rest_of(home) == []
-    monkeypatch.undo()
     # the lock is free again
-    monkeypatch.setenv("EBERT_HOME", str(home))
     assert verify(get_bert(NAME, source="maven")) == []
 
 

@@ -184,7 +184,7 @@ def test_beginning_anew_costs_nothing_but_what_a_job_wrote(corpus, tmp_path):
     for path in own:
         path.parent.mkdir(exist_ok=True)
         path.write_text("mine")
-    left = [out / "metrics.json", out / ".errors.jsonl.half", out / "rows" / ".000002.parquet.half"]
+    left = [out / "metrics.json", out / ".errors.jsonl.k3_x9a1z", out / "rows" / ".000002.parquet.k3_x9a1z"]
     for path in left:
         path.write_text("of a job")
     run(CountJob(factor=2), [corpus], out, read=READ, engine=Here(), overwrite=True)

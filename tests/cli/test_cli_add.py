@@ -28,7 +28,7 @@ def test_add_by_a_description(ebert, described):
         "vectors", "add", described, "Esbjerg", "--description", "a Danish city", "--alias", "EBJ", "--id", "p-1",
         "--wikidata", "Q7", "--json",
     )  # fmt: skip
-    assert (done.code, done.json) == (0, {"title": "Esbjerg", "entities": 2})
+    assert (done.code, done.json) == (0, {"title": "Esbjerg", "oddity": None, "entities": 2})
     with Vectors.open(described) as store:
         store.add("Same", description="a Danish city")
         np.testing.assert_array_equal(store.entity("p-1"), store.entity("Same"))
@@ -80,7 +80,8 @@ def test_add_many(ebert, described, tmp_path):
     done = ebert("vectors", "add-many", described, tmp_path / "kb.csv", "--rejected", tmp_path / "bad.jsonl", "--json")
     assert done.code == 0
     assert done.json == {
-        "added": 2, "replaced": 0, "left out": 1, "shared names": 1, "unused": ["colour"], "entities": 3,
+        "added": 2, "replaced": 0, "left out": 1, "shared names": 1, "odd titles": 0, "unused": ["colour"],
+        "entities": 3,
     }  # fmt: skip
     assert "line 3, 'Nowhere': the store knows no word" in done.err
     rejected = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from paper import NATIVE_LANGUAGES
 
-from ebert import EBert, Vectors
+from ebert import EBert, Vectors, marks
 
 QUESTION = "the native language of [[Jean Marais]] is [MASK] ."
 
@@ -236,6 +236,24 @@ def test_doctor_finds_broken_numbers(ebert, store):
     assert (done.code, "1 have values that are not numbers" in done.out) == (2, True)
 
 
+@pytest.mark.parametrize("name", ["words.safetensors", "entities.safetensors", "added"])
+def test_doctor_finds_a_bit_that_flipped(ebert, store, name):
+    for title in ("New", "Newer"):
+        assert ebert("vectors", "add", store, title, "--vector", "-", stdin="1 " * 8).code == 0
+    assert ebert("doctor", store).code == 0
+    file = next(Path(store).glob("added-*.log")) if name == "added" else Path(store) / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3 if name == "added" else -2] ^= 1
+    file.write_bytes(content)
+    done = ebert("doctor", store)
+    assert done.code == 2
+    assert file.name in done.out
+    assert ebert("vectors", "info", store).code == (2 if name == "added" else 0)
+    verified = ebert("vectors", "info", store, "--verify")
+    assert verified.code == 2
+    assert file.name in verified.err
+
+
 def test_doctor_finds_nothing_wrong(ebert, store, model, small_bert):
     done = ebert("doctor", store, model, small_bert, "--json")
     assert done.code == 0
@@ -269,6 +287,7 @@ def test_doctor_finds_what_is_wrong(ebert, store, model, small_bert, tmp_path):
     info = Path(model) / "ebert.json"
     value = json.loads(info.read_text())
     value["vectors"]["name"] = str(other)
+    value["saved_here"] = marks.mark(value["encoder"]["name"], str(other))
     broken = tmp_path / "broken-model"
     broken.mkdir()
     (broken / "alignment.safetensors").write_bytes((Path(model) / "alignment.safetensors").read_bytes())

@@ -69,7 +69,7 @@ def test_nearest(ebert, store):
 def test_add(ebert, store, tmp_path, monkeypatch):
     np.save(tmp_path / "v.npy", np.arange(8.0))
     done = ebert("vectors", "add", store, "Zorblax_Inc.", "--vector", tmp_path / "v.npy", "--alias", "ZI", "--json")
-    assert done.json == {"title": "Zorblax Inc.", "entities": 4}
+    assert done.json == {"title": "Zorblax Inc.", "oddity": None, "entities": 4}
     np.testing.assert_array_equal(Vectors.open(store).entity("ZI"), np.arange(8))
     again = ebert("vectors", "add", store, "Zorblax Inc.", "--vector", tmp_path / "v.npy")
     assert (again.code, "--replace" in again.err) == (2, True)

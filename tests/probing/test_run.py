@@ -229,10 +229,10 @@ def test_what_a_kill_leaves_at_the_very_beginning_is_no_obstacle(small, lama, tm
     out = tmp_path / "run"
     run(small, read_lama(lama), out)
     expected = contents(out)
-    (out / "run.json").rename(out / ".run.json.x1y2")  # half written
+    (out / "run.json").rename(out / ".run.json.x1y2z3a4")  # half written
     run(small, read_lama(lama), out)
     assert contents(out) == expected
-    assert not (out / ".run.json.x1y2").exists()
+    assert not (out / ".run.json.x1y2z3a4").exists()
 
 
 def test_other_vectors_are_refused(small, small_folder, store, lama, tmp_path):

@@ -15,7 +15,7 @@ class Held:
     def __init__(self) -> None:
         self.go, self.begun, self.batches = threading.Event(), threading.Event(), []
 
-    def __call__(self, items):
+    def __call__(self, items, _pause):
         self.begun.set()
         self.go.wait()
         self.batches.append(list(items))
@@ -121,11 +121,71 @@ def test_a_cancelled_job_makes_room_and_never_runs():
         gone.result()
 
 
-def test_a_job_that_runs_cannot_be_cancelled():
-    lane, held, first = held_lane()
-    assert not first.cancel()
+class InParts:
+    """Works on numbers in so many parts, one each time that it is let go; keeps the parts in their order."""
+
+    def __init__(self) -> None:
+        self.go, self.begun, self.parts = threading.Semaphore(0), threading.Semaphore(0), []
+
+    def __call__(self, items, pause):
+        for _ in range(max(items)):
+            pause()
+            self.begun.release()
+            self.go.acquire()
+            self.parts.append(list(items))
+        return [2 * item for item in items]
+
+
+def test_a_job_that_runs_is_stopped_when_nobody_waits_for_it():
+    work = InParts()
+    lane = Lane("test", work)
+    long, next_one = lane.submit(1000), lane.submit(1)
+    work.begun.acquire()
+    assert long.cancel()
+    work.go.release(2)
+    assert next_one.result() == 2
+    assert work.parts == [[1000], [1]]  # the part that was under way, and nothing more of it
+    lane.close()
+
+
+def test_jobs_that_run_together_go_on_for_the_one_that_still_waits():
+    work = InParts()
+    with Lane("test", work, LaneOptions(together=2, budget=10, window=1000)) as lane:
+        gone, kept = lane.submit(3), lane.submit(2)
+        work.begun.acquire()
+        assert gone.cancel()
+        work.go.release(3)
+        assert kept.result() == 4
+        assert gone.cancelled()
+    assert work.parts == [[3, 2]] * 3
+
+
+def test_short_jobs_need_not_wait_for_a_long_one():
+    work = InParts()
+    seen = []
+    lane = Lane("test", work, LaneOptions(together=10, budget=4), watch=seen.append)
+    long = lane.submit(4, 20)
+    work.begun.acquire()
+    other, middle = lane.submit(4, 10), lane.submit(2, 9)
+    short = [lane.submit(1, 2) for _ in range(3)]
+    work.go.release(4 + 4 + 2 + 2)
+    results = [future.result() for future in [*short, middle, long, other]]
+    assert results == [2, 2, 2, 4, 8, 8]
+    # After a part of the long one those that cost less than half; they in turn let shorter ones pass.
+    assert work.parts == [[4], [1, 1], [2], [1], [2], *[[4]] * 3, *[[4]] * 4]
+    assert sorted(ran.cost for ran in seen) == [2, 4, 9, 10, 20]
+    lane.close()
+
+
+def test_a_short_job_is_not_refused_because_long_ones_wait():
+    lane, held, _ = held_lane(waiting=100, patience=5)
+    lane._pace = 1.0
+    long = lane.submit(1, 100)
+    with pytest.raises(FullError):
+        lane.submit(2, 50)
+    short = lane.submit(3, 49)
     held.go.set()
-    assert first.result() == 0
+    assert (long.result(), short.result()) == (2, 6)
     lane.close()
 
 
@@ -150,7 +210,7 @@ def test_closing_waits_so_long_and_no_longer():
 
 
 def test_a_job_that_fails_fails_alone():
-    def run(items):
+    def run(items, _pause):
         if any(item < 0 for item in items):
             raise ValueError(f"negative: {items}")
         return [2 * item for item in items]
@@ -164,7 +224,7 @@ def test_a_job_that_fails_fails_alone():
 
 
 def test_errors_can_be_results_of_their_own():
-    with Lane("test", lambda items: [KeyError(item) for item in items]) as lane, pytest.raises(KeyError):
+    with Lane("test", lambda items, _: [KeyError(item) for item in items]) as lane, pytest.raises(KeyError):
         lane.submit(1).result()
 
 
@@ -182,7 +242,7 @@ def test_what_ran_together_is_reported():
 
 def test_nothing_is_lost_or_mixed_up_among_many_threads():
     options = LaneOptions(threads=3, waiting=10_000, together=7, budget=20, window=0.0005)
-    with Lane("test", lambda items: [(item, item * item) for item in items], options) as lane:
+    with Lane("test", lambda items, _: [(item, item * item) for item in items], options) as lane:
         results: dict[int, tuple[int, int]] = {}
 
         def client(start: int) -> None:

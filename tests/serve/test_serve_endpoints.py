@@ -1,13 +1,17 @@
 """Every endpoint, asked over HTTP: what it answers, and what it says when something is wrong."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from serve_world import TEXT, live, nif, tiny, write_model
+from pydantic import ValidationError
+from serve_world import TEXT, live, nif, tiny, write_model, write_store
 
 from ebert import Linker
 from ebert.linking.document import Document
+from ebert.serve.app import make_api
+from ebert.serve.encoding import encode
 from ebert.serve.loading import load
 
 SENTENCE = "[[England]] will miss [MASK]"
@@ -103,6 +107,35 @@ def test_all_answers_have_the_security_headers(client):
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["x-frame-options"] == "DENY"
         assert "content-security-policy" in answer.headers
+
+
+def test_every_endpoint_answers_what_it_declares_and_nothing_else(tiny_folder):
+    asked = {
+        ("GET", "/health"): {}, ("GET", "/ready"): {}, ("GET", "/api/model"): {},
+        ("POST", "/api/fill"): {"json": {"text": "[[England]] and [[Atlantis]] will miss [MASK]"}},
+        ("POST", "/api/link"): {"json": {"text": TEXT, "trace": True, "threshold": 0}},
+        ("GET", "/api/entities"): {"params": {"q": "eng"}},
+        ("GET", "/api/entity"): {"params": {"name": "England"}},
+        ("GET", "/api/nearest"): {"params": {"name": "England"}},
+        ("GET", "/api/explore"): {"params": {"name": "England"}},
+        ("POST", "/api/entities"): {"json": {"title": "Zorblax", "description": "both are injured"}},
+    }  # fmt: skip
+    with live(tiny(tiny_folder)) as service, service.client() as client:
+        routes = [route for route in make_api(service.running.service).routes if getattr(route, "response_model", None)]
+        assert {(method, route.path) for route in routes for method in route.methods} == set(asked)
+        for route in routes:
+            (method,) = route.methods
+            answer = client.request(method, route.path, **asked[method, route.path])
+            declared = route.response_model.model_validate_json(ok(answer, route.status_code or 200) and answer.content)
+            assert declared.model_dump(exclude_unset=True) == answer.json()
+            with pytest.raises(ValidationError):
+                encode({**answer.json(), "more": 1}, route.response_model)
+
+
+def test_an_answer_that_is_not_as_declared_is_a_failure_of_ours_and_not_an_answer(tiny_folder):
+    with live(lambda: replace(tiny(tiny_folder)(), name=5)) as service, service.client() as client:
+        wrong(client.get("/api/model"), 500, "ValidationError")
+        ok(client.post("/api/fill", json={"text": SENTENCE}))
 
 
 # Filling
@@ -206,6 +239,16 @@ def test_a_threshold_leaves_out_what_is_less_probable(client):
     assert all(mention["probability"] >= middle for mention in some)
 
 
+def test_a_text_that_would_take_too_long_in_all_its_rounds_is_refused_before_anything_is_done(client, service):
+    text = ("England and " * 1700)[:20_000]
+    before = service.loaded.linker.dropped.copy()
+    wrong(client.post("/api/link", json={"text": text, "rounds": 10}), 413, "20,000", "10 rounds", "200,000", "60,000")
+    wrong(client.post("/api/link", json={"text": text, "rounds": 4}), 413, "fewer rounds")
+    assert service.loaded.linker.dropped == before
+    ok(client.post("/api/link", json={"text": text, "rounds": 3}))
+    ok(client.post("/api/link", json={"text": text[:6000], "rounds": 10}))
+
+
 @pytest.mark.parametrize(
     "asked", [{"text": TEXT, "threshold": 2}, {"text": TEXT, "rounds": 0}, {"text": TEXT, "rounds": 99}]
 )
@@ -243,7 +286,7 @@ def test_a_linker_of_its_own(tiny_folder, tmp_path):
 def test_suggestions_while_typing(client):
     def titles(typed, **more):
         found = ok(client.get("/api/entities", params={"q": typed, **more}))["entities"]
-        assert all(set(one) == {"title", "count", "added"} for one in found)
+        assert all(set(one) == {"title", "count", "added", "oddity"} for one in found)
         return [one["title"] for one in found]
 
     assert titles("eng") == ["England national football team", "England"]  # the more usual one first
@@ -257,7 +300,9 @@ def test_suggestions_while_typing(client):
 
 def test_an_entity_is_looked_up_by_any_of_its_names(client):
     england = ok(client.get("/api/entity", params={"name": "https://en.wikipedia.org/wiki/England"}))
-    assert england == {"title": "England", "count": 5, "added": False, "wikidata": "Q21", "aliases": []}
+    assert england == {
+        "title": "England", "count": 5, "added": False, "oddity": None, "wikidata": "Q21", "aliases": [],
+    }  # fmt: skip
     adams = ok(client.get("/api/entity", params={"name": "tony Alexander Adams"}))
     assert adams["aliases"] == ["Tony Alexander Adams"]
     wrong(client.get("/api/entity", params={"name": "Enlgand"}), 404, "England")
@@ -298,7 +343,8 @@ def test_adding_an_entity_changes_answers_at_once_and_the_store_not_at_all(tmp_p
         assert ok(client.post("/api/fill", json=asked))["missing"] == ["Zorblax Inc."]
         added = ok(client.post("/api/entities", json=new), 201)
         assert added["entity"] == {
-            "title": "Zorblax Inc.", "count": None, "added": True, "wikidata": None, "aliases": ["Zorblax"],
+            "title": "Zorblax Inc.", "count": None, "added": True, "oddity": None, "wikidata": None,
+            "aliases": ["Zorblax"],
         }  # fmt: skip
         assert added["words_used"] == ["are", "injured", "and", "miss", "the", "opening"]
         filled = ok(client.post("/api/fill", json=asked))
@@ -349,6 +395,32 @@ def test_a_disk_that_is_full_is_said_in_words_and_nothing_breaks(tmp_path):
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         ok(client.post("/api/entities", json=new), 201)
+
+
+def test_an_addition_that_failed_between_two_stores_is_completed_by_the_same_again(tmp_path):
+    import resource
+
+    folder = write_model(tmp_path)
+    own = write_store(tmp_path / "other")
+    own.add_many([{"title": f"Filler {number}", "description": "both are injured"} for number in range(1000)])
+    Linker.from_pretrained(folder, vectors=own).save_pretrained(tmp_path / "linker")
+    largest = max(file.stat().st_size for file in own.path.glob("added*"))  # too large to be written once more
+    new = {"title": "Zorblax", "description": "both are injured", "aliases": ["Zorb"]}
+    with live(lambda: load(str(folder), str(tmp_path / "linker"), keep=True)) as service, service.client() as client:
+        model, linker = service.loaded.stores
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest // 2, limits[1]))
+        try:
+            wrong(client.post("/api/entities", json=new), 409, "cannot add to", "again")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert ("Zorblax" in model, "Zorblax" in linker) == (True, False)
+        wrong(client.post("/api/entities", json={**new, "description": "the opening"}), 409, "already")
+        added = ok(client.post("/api/entities", json=new), 201)
+        assert added["entity"]["aliases"] == ["Zorb"]
+        assert ("Zorblax" in model, "Zorblax" in linker) == (True, True)
+        assert linker.find("Zorb").title == "Zorblax"
+        wrong(client.post("/api/entities", json=new), 409, "already")  # done, and not begun any more
 
 
 def test_so_many_entities_and_no_more(tiny_folder):

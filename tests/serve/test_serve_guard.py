@@ -161,6 +161,20 @@ def test_a_body_that_is_too_long_is_refused_whether_it_says_so_or_not(service):
         assert status(service.raw(head)) in (400, 413)
 
 
+@pytest.mark.parametrize("method", [b"POST", b"GET"])
+def test_a_request_with_two_lengths_is_refused_and_what_follows_it_is_never_read(service, method):
+    hidden = b"GET /api/model HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for lengths in (
+        b"Content-Length: %d\r\nTransfer-Encoding: chunked",
+        b"Transfer-Encoding: chunked\r\nContent-Length: %d",
+    ):
+        head = method + b" /api/fill HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        answer = service.raw(head + lengths % (5 + len(hidden)) + b"\r\n\r\n0\r\n\r\n" + hidden)  # ends: it is closed
+        assert answer.count(b"HTTP/1.1 ") == 1
+        assert status(answer) == 400
+        assert b"Content-Length and a Transfer-Encoding" in answer
+
+
 def test_a_head_that_is_too_long_is_refused(service):
     assert status(service.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"x" * 1_000_000)) in (400, 0)
 

@@ -13,7 +13,7 @@ import spacy
 import srsly
 from spacy.util import load_model_from_config
 
-from ebert import EbertError
+from ebert import EbertError, marks
 from ebert.spacy import EXTENSIONS
 
 TEXT = link_world.TEXT
@@ -38,6 +38,7 @@ def own(folder, tmp_path):
     shutil.copytree(info["vectors"]["name"], tmp_path / "own" / "store")
     shutil.copytree(folder, tmp_path / "own" / "linker")
     info["vectors"]["name"] = str(tmp_path / "own" / "store")
+    info["saved_here"] = marks.mark(info["vectors"]["name"])
     (tmp_path / "own" / "linker" / "linker.json").write_text(json.dumps(info), "utf-8")
     return tmp_path / "own"
 
@@ -185,3 +186,33 @@ def test_other_folders_and_bytes_are_refused(pipeline, tmp_path):
         with pytest.raises(EbertError, match="outside their folder"):
             pipe.from_bytes(srsly.msgpack_dumps({name: b"x"}))
     assert not (tmp_path / "escaped").exists()
+
+
+def test_a_pipeline_from_elsewhere_names_no_paths(own, tmp_path, monkeypatch):
+    nlp = spacy.blank("en")
+    nlp.add_pipe(NAME, config={"linker": str(own / "linker")})
+    nlp.to_disk(tmp_path / "saved")
+    data, expect = nlp.to_bytes(), links(nlp)
+    monkeypatch.setenv("EBERT_HOME", str(tmp_path / "another machine"))
+    refused = rf"names the linker {own / 'linker'}, and has no mark of being saved on this machine"
+    with pytest.raises(EbertError, match=refused):
+        spacy.load(tmp_path / "saved")
+    with pytest.raises(EbertError, match=refused):
+        from_bytes(nlp, data)
+    record = tmp_path / "saved" / NAME / "pipe.json"
+    record.write_text(json.dumps({**json.loads(record.read_text("utf-8")), "linker": "starter"}), "utf-8")
+    with pytest.raises(EbertError, match="names the linker starter"):  # by another place, that is
+        spacy.load(tmp_path / "saved", config={"components": {NAME: {"linker": "starter"}}})
+    places = {"linker": str(own / "linker"), "vectors": str(own / "store")}
+    assert links(spacy.load(tmp_path / "saved", config={"components": {NAME: places}})) == expect
+
+
+def test_a_copy_from_elsewhere_has_no_links_to_other_folders(own, tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe(NAME, config={"linker": str(own / "linker"), "copy_linker": True})
+    nlp.to_disk(tmp_path / "saved")
+    vectors = tmp_path / "saved" / NAME / "vectors"
+    shutil.rmtree(vectors)
+    vectors.symlink_to(own / "store")
+    with pytest.raises(EbertError, match="names vectors, which is not inside it"):
+        spacy.load(tmp_path / "saved")

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -83,6 +85,15 @@ def test_it_is_unpacked_once(home, monkeypatch):
     assert get_starter() == folder
 
 
+def test_the_command_loads_no_torch(home):
+    code = (
+        "import sys; from ebert.cli import cli; cli(['starter'], standalone_mode=False);"
+        " print(sorted({'torch', 'transformers', 'huggingface_hub'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [str(get_starter()), "[]"]
+
+
 def test_what_was_added_to_it_stays(home):
     with Vectors.open(get_starter() / "vectors") as vectors:
         vectors.add("Zorblax Inc.", description="Zorblax Inc. is a Danish maker of ships and toys.")
@@ -98,7 +109,7 @@ def test_interrupted_unpacking_leaves_nothing(home, monkeypatch):
         patched.setattr(shutil, "copyfile", interrupted)
         with pytest.raises(KeyboardInterrupt):
             get_starter()
-    assert list((home / "starter").iterdir()) == []
+    assert [path.suffix for path in (home / "starter").iterdir()] == [".lock"]
     assert (get_starter() / "ebert.json").is_file()
 
 

@@ -85,11 +85,11 @@ def test_a_matrix_that_another_program_wrote_is_read(path):
         np.testing.assert_array_equal(vectors.word_matrix, matrix)
 
 
-@pytest.mark.parametrize("version", [2, 99])
+@pytest.mark.parametrize("version", [3, 99])
 def test_a_store_of_a_newer_version(path, version):
     info = json.loads((path / "store.json").read_text())
     (path / "store.json").write_text(json.dumps(info | {"format": version, "dimension": {"new": "meaning"}}))
-    with pytest.raises(EbertError, match=f"has store format {version}; this version of ebert reads up to 1: upgrade"):
+    with pytest.raises(EbertError, match=f"has store format {version}; this version of ebert reads up to 2: upgrade"):
         Vectors.open(path)
 
 
@@ -108,7 +108,7 @@ def test_keys_of_a_later_version_of_the_same_format_are_no_obstacle(path):
         lambda text: text.replace('"dimension": 6', '"dimension": "6"'),
         lambda text: text.replace('"dimension": 6,', ""),
         lambda text: text.replace('"words_sha256"', '"other"'),
-        lambda text: text.replace('"format": 1', '"format": "1"'),
+        lambda text: text.replace('"format": 2', '"format": "2"'),
         lambda text: text.replace('"licence": "unknown"', '"licence": null'),
     ],
 )
@@ -167,29 +167,65 @@ def test_a_catalogue_that_is_damaged_in_the_middle(make):
         find_all()
 
 
+@pytest.mark.parametrize("name", ["added.sqlite", "log"])
 @pytest.mark.parametrize("content", [b"x" * 5000, b"SQLite format 3\0" + b"\xff" * 5000])
-def test_a_damaged_overlay(path, content):
-    (path / "added.sqlite").write_bytes(content)
+def test_a_damaged_overlay(path, name, content):
+    (file,) = path.glob("added-*.log")
+    if name == "added.sqlite":  # as version 0.1 had it
+        file.unlink()
+        file = path / name
+    file.write_bytes(content)
     with Vectors.open(path) as vectors:
-        with pytest.raises(EbertError, match=r"added\.sqlite"):
+        with pytest.raises(EbertError, match=file.name):
             vectors.find("New")
-        with pytest.raises(EbertError, match=r"added\.sqlite"):
+        with pytest.raises(EbertError, match=file.name):
             vectors.add("Newer", np.ones(6))
-    (path / "added.sqlite").unlink()
+    assert file.read_bytes() == content
+    file.unlink()
     with Vectors.open(path) as vectors:
         vectors.add("Newer", np.ones(6))
 
 
-def test_an_empty_overlay_is_an_overlay_of_nothing(path):
-    (path / "added.sqlite").write_bytes(b"")
+@pytest.mark.parametrize("name", ["added.sqlite", "log"])
+def test_an_empty_overlay_is_an_overlay_of_nothing(path, name):
+    (file,) = path.glob("added-*.log")
+    file.unlink()
+    (file if name == "log" else path / name).write_bytes(b"")
     with Vectors.open(path) as vectors:
         assert vectors.find("New") is None
         vectors.add("New", np.ones(6))
+    with Vectors.open(path) as vectors:
+        assert vectors.entity("New").tolist() == [1] * 6
 
 
 def test_the_overlay_of_another_store(path, make):
     with make("other", words=[], word_vectors=None, entity_vectors=np.ones((9, 3))) as other:
         other.add("New", np.ones(3))
-        shutil.copy(other.path / "added.sqlite", path)
+        with Vectors.open(path) as vectors:
+            shutil.copy(other.path / other.info.added, path / vectors.info.added)
     with Vectors.open(path) as vectors, pytest.raises(EbertError, match="dimension 3 in a store of dimension 6"):
         vectors.entity("New")
+
+
+def test_the_description_has_hashes_of_the_big_files_which_are_looked_at_on_request(path):
+    with Vectors.open(path, verify=True) as vectors:
+        vectors.add("Newer", np.ones(6))
+    for name in ("words.safetensors", "entities.safetensors", "catalogue.sqlite"):
+        whole = (path / name).read_bytes()
+        flipped = bytearray(whole)
+        flipped[-1 if name != "catalogue.sqlite" else 27] ^= 1  # for SQLite, a counter that nobody reads
+        (path / name).write_bytes(flipped)
+        Vectors.open(path).close()  # reads as little as ever
+        with pytest.raises(EbertError, match=rf"{name} of .* changed since the store was made; restore it"):
+            Vectors.open(path, verify=True)
+        (path / name).write_bytes(whole)
+    Vectors.open(path, verify=True).close()
+
+
+def test_a_store_of_version_0_1_has_nothing_to_verify(path):
+    info = json.loads((path / "store.json").read_text())
+    del info["sha256"]
+    (path / "store.json").write_text(json.dumps(info | {"format": 1}))
+    Vectors.open(path).close()
+    with pytest.raises(EbertError, match="has no hashes to verify"):
+        Vectors.open(path, verify=True)

@@ -125,7 +125,7 @@ def test_a_description_without_a_known_word_is_refused(store, text):
     with pytest.raises(EbertError, match="the store knows no word of the description"):
         store.add("X", description=text)
     assert store.find("X") is None
-    assert not (store.path / "added.sqlite").exists()
+    assert not list(store.path.glob("added-*"))
 
 
 def test_a_store_without_outputs_says_how_to_get_them(tmp_path):

@@ -145,7 +145,7 @@ def test_fields_that_mean_nothing_are_told(store):
 def test_no_rows(store):
     report = store.add_many([])
     assert (report.added, report.bad) == (0, [])
-    assert not (store.path / "added.sqlite").exists()
+    assert not list(store.path.glob("added-*"))
 
 
 def test_many_batches(store, monkeypatch):
@@ -177,11 +177,11 @@ def test_an_interrupted_batch_leaves_nothing(store, monkeypatch):
     store.add_many(ROWS[:1])
     add, calls = type(store._added).add, []
 
-    def interrupted(self, connection, new):
+    def interrupted(self, new, vector):
         calls.append(new.title)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return add(self, connection, new)
+        return add(self, new, vector)
 
     monkeypatch.setattr(type(store._added), "add", interrupted)
     with pytest.raises(KeyboardInterrupt):

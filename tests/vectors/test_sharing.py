@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from ebert import EbertError, Vectors
+from ebert import EbertError
 from ebert.vectors import connections
 
 ADD = """
@@ -151,23 +151,3 @@ def test_a_thread_that_comes_after_the_store_was_replaced_is_not_given_names_of_
     assert store.find("Paris") is not None  # this thread goes on with the old files
     with ThreadPoolExecutor(1) as pool, pytest.raises(EbertError, match="open it again"):
         pool.submit(store.find, "T1").result()
-
-
-def test_the_half_addition_of_a_process_that_died_is_rolled_back(store):
-    store.add("Before", np.ones(6))
-    script = f"""
-import os, sqlite3
-connection = sqlite3.connect({str(store.path / "added.sqlite")!r}, isolation_level=None)
-connection.execute("PRAGMA cache_size = 1")  # so that changes reach the file before they are committed
-connection.execute("BEGIN IMMEDIATE")
-for i in range(200):
-    connection.execute("INSERT INTO entities (title, vector) VALUES (?, ?)", (f"Half {{i}}", b"x" * 1000))
-os._exit(9)
-"""
-    assert subprocess.run([sys.executable, "-c", script]).returncode == 9
-    assert (store.path / "added.sqlite-journal").stat().st_size > 0  # what a crash leaves
-    with Vectors.open(store.path) as other:
-        assert other.entity("Before").tolist() == [1] * 6
-        assert other.find("Half 3") is None
-        other.add("After", np.ones(6))
-        assert len(other) == 11

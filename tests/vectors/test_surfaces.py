@@ -1,11 +1,13 @@
 """What words of a text may mean."""
 
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from ebert import Vectors
+from ebert.vectors import legacy
 from ebert.vectors.surfaces import surface_of
 from ebert.vectors.writer import writing
 
@@ -147,13 +149,14 @@ def test_a_lower_case_store(tmp_path):
 
 def test_stores_of_earlier_versions_have_no_surfaces(store, tmp_path):
     path = store.path
-    store.add("Old", [3, 3])
-    for file, tables in (("catalogue", ("surfaces", "mentions", "ids")), ("added", ("surfaces", "ids", "search"))):
-        connection = sqlite3.connect(path / f"{file}.sqlite")
-        with connection:
-            for table in tables:
-                connection.execute(f"DROP TABLE {table}")
-        connection.close()
+    with closing(sqlite3.connect(path / "catalogue.sqlite")) as connection, connection:
+        for table in ("surfaces", "mentions", "ids"):
+            connection.execute(f"DROP TABLE {table}")
+    with closing(sqlite3.connect(path / "added.sqlite")) as connection, connection:
+        for statement in (legacy.SCHEMA[0], legacy.SCHEMA[3]):  # entities and redirects
+            connection.execute(statement)
+        vector = np.full(2, 3, "<f4").tobytes()
+        connection.execute("INSERT INTO entities (title, vector) VALUES ('Old', ?)", (vector,))
     with Vectors.open(path) as old:
         assert old.candidates("Paris") == old.candidates("Old") == []
         assert old.link_probability("Paris") == 0

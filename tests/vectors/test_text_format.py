@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from ebert import EbertError, Vectors
-from ebert.text.titles import clean
+from ebert.text.titles import usable
 from ebert.vectors import numerals
 from ebert.vectors.transfer import detect, export_text, import_vectors
 
@@ -315,7 +315,7 @@ NAMES = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_charac
 def test_what_is_exported_is_imported_again(tmp_path_factory, data, dtype):
     folder = tmp_path_factory.mktemp("round")
     words = data.draw(st.lists(NAMES.filter(lambda n: not n.startswith("ENTITY/")), unique=True, min_size=1))
-    entities = data.draw(st.lists(NAMES.map(clean).filter(bool), unique=True))
+    entities = data.draw(st.lists(NAMES.map(usable).filter(bool), unique=True))
     width = 16 if dtype == "float16" else 32
     numbers = st.floats(width=width, allow_nan=False, allow_infinity=False)
     matrix = data.draw(arrays.arrays(np.float32, (len(words) + len(entities), 2), elements=numbers))

@@ -9,7 +9,7 @@ WORKERS ?= auto
 # uv's --resolution: `make test RESOLUTION=lowest-direct` tries the oldest supported dependencies.
 RESOLUTION ?= highest
 
-.PHONY: help setup demo test check docs bench vectors clean
+.PHONY: help setup demo test faults check docs bench vectors clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -32,6 +32,9 @@ test: setup ## run all tests, with the real BERT (fetched once, 400 MB) and a re
 	$(BIN)/ebert bert get bert-base-cased
 	$(BIN)/python tests/get_chromium.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist loadfile
+
+faults: setup ## attack it for long: kills, races, foreign folders, hostile requests (writes results/faults.md)
+	EBERT_FAULTS=long OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults --numprocesses $(WORKERS) --maxprocesses 4
 
 check: setup ## formatting, lint and types
 	$(BIN)/ruff format --check .

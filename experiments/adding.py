@@ -12,13 +12,10 @@ with the new ones and without any. The output vectors of the words were trained 
 
 import argparse
 import hashlib
-import shutil
 import statistics
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +27,8 @@ from scores import gain_error, score
 
 from ebert import EbertError, Vectors, files
 from ebert.probing.question import Question
-from ebert.vectors import Entity, layout
+from ebert.vectors import Entity
+from ebert.vectors.shadow import shadow
 from ebert.wikipedia.corpus import Corpus
 
 BINS = ((0, 0), (1, 4), (5, 49), (50, 10**9))  # links to an entity
@@ -74,19 +72,6 @@ def choose_hidden(
     usable = [title for title, text in texts.items() if len(text.split()) >= least]
     usable.sort(key=lambda title: hashlib.sha256(f"hide/{title}".encode()).hexdigest())
     return [Hidden(entities[title], texts[title], tuple(subjects[title])) for title in usable[:count]]
-
-
-@contextmanager
-def overlaid(store: Vectors) -> Iterator[Vectors]:
-    """Open a store once more, with an overlay of its own."""
-    with tempfile.TemporaryDirectory(prefix="ebert-adding-") as folder:
-        for path in store.path.iterdir():
-            if path.name.startswith(layout.ADDED):
-                shutil.copy(path, folder)
-            else:
-                (Path(folder) / path.name).symlink_to(path)
-        with Vectors.open(folder) as copy:
-            yield copy
 
 
 def compare(store: Vectors, hidden: Sequence[Hidden], again: np.ndarray[Any, Any]) -> dict[str, Any]:
@@ -148,7 +133,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     alignment = parse_alignment(options.align)
     base = examiner.plain(questions)
     trained = examiner.ask(examiner.fit(store, alignment), questions, "concat", "trained")
-    with overlaid(store) as copy:
+    with shadow(store) as copy:
         copy.add(hidden[0].entity.title, description=hidden[0].opening, replace=True)  # what is prepared once
         began = time.perf_counter()
         for one in hidden:

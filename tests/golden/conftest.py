@@ -1,0 +1,23 @@
+"""Golden tests: what ebert does, frozen, so that it can be written anew.
+
+They go through the public surface only (commands, public names, HTTP). What they compare with lies in `data`, and is
+written anew, after a change that is meant, by
+
+    EBERT_GOLDEN=write python -m pytest tests/golden
+
+Look at the difference (`git diff tests/golden/data`) before committing it. `data/v0.1` was written by version 0.1
+(`python tests/golden/golden_v01_write.py`, in a checkout of it) and is never written anew.
+"""
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """Tiny models are slower on several threads than on one, above all beside other work."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

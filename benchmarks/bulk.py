@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from ebert import get_starter
+from ebert._io.progress import Advance
 from ebert.bulk.encode import EncodeJob
 from ebert.bulk.jobs import Job
 from ebert.bulk.link import LinkJob
 from ebert.bulk.local import Engine, LocalEngine
 from ebert.bulk.options import ReadOptions, Workers
 from ebert.bulk.run import run
-from ebert.progress import Advance
 from ebert.ray.engine import RayEngine
 
 TEXT = (

@@ -25,7 +25,8 @@ from lama import Examiner, parse_alignment
 from questions import DATA, choose, load
 from scores import gain_error, score
 
-from ebert import EbertError, Vectors, files
+from ebert import EbertError, Vectors
+from ebert._io import files
 from ebert.probing.question import Question
 from ebert.vectors import Entity
 from ebert.vectors.shadow import shadow

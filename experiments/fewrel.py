@@ -29,8 +29,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ebert import EBert, Vectors, files
-from ebert.bert.cache import home
+from ebert import EBert, Vectors
+from ebert._io import files
+from ebert._io.home import home
 from ebert.relations.reading import read
 from ebert.relations.resolving import Resolver, ResolvingOptions
 from ebert.vectors.ids import read_ids

@@ -26,13 +26,14 @@ from typing import Any
 from questions import DATA, choose, load
 from scores import Score, gain_error, mean, score, tune
 
-from ebert import AlignmentOptions, EBert, EbertError, Vectors, files
-from ebert.bert.cache import home
+from ebert import AlignmentOptions, EBert, EbertError, Vectors
+from ebert._io import files
+from ebert._io.home import home
+from ebert._io.progress import progress
 from ebert.model import MODES, Mode
 from ebert.model.encoder import Encoder
 from ebert.model.vocabulary import Vocabulary
 from ebert.probing.question import Question
-from ebert.progress import progress
 
 CHUNK = 256  # questions between two steps of the progress bar
 

@@ -26,9 +26,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ebert import Linker, Vectors, files
-from ebert.bert.cache import home
-from ebert.folders import differences
+from ebert import Linker, Vectors
+from ebert._io import files
+from ebert._io.home import home
+from ebert._runs import differences
 from ebert.linking.evaluating import difference
 from ebert.linking.generator import TableGenerator
 from ebert.linking.judging import Links, judge, load_scores

@@ -13,7 +13,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from ebert import EbertError, files
+from ebert import EbertError
+from ebert._io import files
 from ebert.report.runs import read_run
 
 

@@ -25,7 +25,8 @@ from typing import Any
 from lama import Examiner, compare, measure
 from questions import DATA, choose, load
 
-from ebert import Alignment, AlignmentOptions, EbertError, Vectors, files
+from ebert import Alignment, AlignmentOptions, EbertError, Vectors
+from ebert._io import files
 from ebert.model.vocabulary import Vocabulary
 from ebert.probing.question import Question
 from ebert.vectors.transfer import import_vectors

@@ -16,9 +16,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ebert import EBert, files
-from ebert.finetuning.folder import machine
-from ebert.folders import differences
+from ebert import EBert
+from ebert._io import files
+from ebert._runs import differences, machine
 from ebert.linking.document import Document
 from ebert.linking.evaluating import difference
 from ebert.linking.examples import GOLD, OVER, examples

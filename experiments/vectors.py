@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from ebert.bert.cache import home
+from ebert._io.home import home
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 SETS = {

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ebert import EbertError, files
+from ebert import EbertError
+from ebert._io import files
 
 
 @pytest.fixture(params=["in one step", "in two steps"])

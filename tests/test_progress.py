@@ -1,6 +1,6 @@
 """Progress on a pipe: a line now and then, with rate and time left."""
 
-from ebert import progress
+from ebert._io import progress
 
 
 def test_long_work_writes_lines_on_a_pipe(capsys, monkeypatch):

@@ -149,7 +149,7 @@ def _added(vectors: "Vectors") -> Iterator[Check]:
 
 
 def _model(folder: Path) -> Iterator[Check]:
-    from ebert.marks import locate
+    from ebert._io.trusted import locate
     from ebert.model.folder import ModelInfo, encoder_of, load_alignment
 
     info = ModelInfo.read(folder)

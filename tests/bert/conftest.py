@@ -5,9 +5,9 @@ import pytest
 from bundle_writer import write_jar
 from huggingface_hub import constants
 
+from ebert._io.files import sha256
 from ebert.bert import get_bert
 from ebert.bert.maven import ARTIFACTS
-from ebert.files import sha256
 
 
 @pytest.fixture(scope="session")

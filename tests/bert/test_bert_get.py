@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from bundle_writer import COPY, JAR, NOTICE, PIECES, bert_variables, rest_of, write_jar
 
+from ebert._io.files import sha256
 from ebert.bert import cached, get_bert, verify
 from ebert.bert.cache import Manifest
 from ebert.errors import EbertError
-from ebert.files import sha256
 
 NAME = "bert-base-cased"
 

@@ -122,12 +122,13 @@ def test_of_many_bad_rows_some_are_shown(ebert, described, tmp_path):
 
 
 def test_what_was_added_before_an_interruption_is_told(ebert, described, tmp_path, monkeypatch):
-    from ebert.vectors import knowledge, tables
+    from ebert._io import records
+    from ebert.vectors import knowledge
 
     rows = [json.dumps({"title": f"T{i}", "description": "city"}) for i in range(5)]
     (tmp_path / "kb.jsonl").write_text("\n".join(rows) + "\n")
     monkeypatch.setattr(knowledge, "BATCH", 2)
-    objects = tables._objects
+    objects = records._objects
 
     def interrupted(lines):
         for number, row in objects(lines):
@@ -135,7 +136,7 @@ def test_what_was_added_before_an_interruption_is_told(ebert, described, tmp_pat
                 raise KeyboardInterrupt
             yield number, row
 
-    monkeypatch.setattr(tables, "_objects", interrupted)
+    monkeypatch.setattr(records, "_objects", interrupted)
     done = ebert("vectors", "add-many", described, tmp_path / "kb.jsonl")
     assert done.code == 130
     assert "4 entities were added before this" in done.err

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from paper import NATIVE_LANGUAGES
 
-from ebert import EBert, Vectors, marks
+from ebert import EBert, Vectors
+from ebert._io import trusted
 
 QUESTION = "the native language of [[Jean Marais]] is [MASK] ."
 
@@ -287,7 +288,7 @@ def test_doctor_finds_what_is_wrong(ebert, store, model, small_bert, tmp_path):
     info = Path(model) / "ebert.json"
     value = json.loads(info.read_text())
     value["vectors"]["name"] = str(other)
-    value["saved_here"] = marks.mark(value["encoder"]["name"], str(other))
+    value["saved_here"] = trusted.mark(value["encoder"]["name"], str(other))
     broken = tmp_path / "broken-model"
     broken.mkdir()
     (broken / "alignment.safetensors").write_bytes((Path(model) / "alignment.safetensors").read_bytes())

@@ -223,8 +223,8 @@ def _jar(given: Path) -> None:
 def _bert_get(given: Path, folder: Path) -> None:
     from bundle_writer import JAR
 
+    from ebert._io.files import sha256
     from ebert.bert.maven import ARTIFACTS
-    from ebert.files import sha256
 
     # This process takes the small jar for the real one, which has 400 MB.
     name = "bert-base-cased"

@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ebert._io.compressed import limit
 from ebert.bert.easybert import NOTICE, ROOM, unpack
 from ebert.bert.maven import artifact_for
 from ebert.errors import EbertError
-from ebert.packed import limit
 from ebert.report import classified
 
 sys.path.append(str(Path(__file__).parents[1] / "serve"))
@@ -225,7 +225,7 @@ def test_labelled_data_do_not_grow(tmp_path, ending, name, begin, unit):
 
 def test_json_does_not_grow(tmp_path):
     path = written(tmp_path / "metrics.json.xz", packed(".xz", b"[],", 100, begin=b'{"a":['))
-    refused("ebert.files:read_json", path, "a run")
+    refused("ebert._io.files:read_json", path, "a run")
 
 
 def test_the_files_of_runs_do_not_grow(tmp_path):
@@ -244,7 +244,7 @@ def test_the_files_of_runs_do_not_grow(tmp_path):
 def test_questions_and_labels_do_not_grow(tmp_path, ending, name, unit):
     path = written(tmp_path / f"{name}{ending}", packed(ending, unit, 100, begin=b"answers,label\n" * ("csv" in name)))
     refused("ebert.probing.own:read_questions", path, match="")
-    message, grown = growing.grow("ebert.vectors.tables:read_table", path)
+    message, grown = growing.grow("ebert._io.records:read_table", path)
     assert message
     assert grown < SMALL
 

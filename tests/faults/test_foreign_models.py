@@ -11,7 +11,8 @@ import encoders
 import pytest
 from huggingface_hub import constants
 
-from ebert import EBert, EbertError, Linker, RelationClassifier, Vectors, marks
+from ebert import EBert, EbertError, Linker, RelationClassifier, Vectors
+from ebert._io import trusted
 from ebert.doctor import check_path
 
 sys.path.append(str(Path(__file__).parents[1] / "linking"))
@@ -92,7 +93,7 @@ def test_a_mark_cannot_be_forged(made, machine, kind, forged):
         change(made / kind, kind, vectors=str(made / "private"))
     elif forged == "other":
         machine("second")
-        forged = marks.mark(str(made / "store"))
+        forged = trusted.mark(str(made / "store"))
         machine("first")
     change(made / kind, kind, saved_here=forged)
     with pytest.raises(EbertError, match=OUTSIDE):
@@ -174,13 +175,13 @@ def test_the_command_line_says_what_to_do(made, machine, ebert):
 
 def test_one_secret_for_all_that_begin_at_once(machine):
     found = []
-    threads = [threading.Thread(target=lambda: found.append(marks.mark("/a/path"))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: found.append(trusted.mark("/a/path"))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(set(found)) == 1
-    assert marks.known(found[0], "/a/path")
+    assert trusted.known(found[0], "/a/path")
     home = Path(os.environ["EBERT_HOME"])
     (secret,) = home.glob("secret-*")
     assert secret.stat().st_mode & 0o777 == 0o600

@@ -7,7 +7,8 @@ from pathlib import Path
 import kill_jobs
 import pytest
 
-from ebert import Vectors, files
+from ebert import Vectors
+from ebert._io import files
 
 # Makes a folder, says so, and waits to be told to go on.
 SLOW = """

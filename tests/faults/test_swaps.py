@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from ebert import Vectors, files
+from ebert import Vectors
+from ebert._io import files
 
 LONG = os.environ.get("EBERT_FAULTS") == "long"
 # With this a system is one without a call for swapping folders.

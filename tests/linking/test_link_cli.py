@@ -9,8 +9,8 @@ import link_world
 import pytest
 
 from ebert import EBert, Linker, Vectors
+from ebert._io.files import sha256
 from ebert.cli.link_data import use_candidates
-from ebert.files import sha256
 from ebert.linking.document import Document
 from ebert.vectors.retabling import retable
 

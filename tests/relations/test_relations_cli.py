@@ -6,7 +6,7 @@ import lzma
 
 import pytest
 
-from ebert import files
+from ebert._io import files
 from ebert.cli import relations
 from ebert.relations.options import TrainingOptions
 from ebert.relations.resolving import ResolvingOptions

@@ -13,7 +13,8 @@ import spacy
 import srsly
 from spacy.util import load_model_from_config
 
-from ebert import EbertError, marks
+from ebert import EbertError
+from ebert._io import trusted
 from ebert.spacy import EXTENSIONS
 
 TEXT = link_world.TEXT
@@ -38,7 +39,7 @@ def own(folder, tmp_path):
     shutil.copytree(info["vectors"]["name"], tmp_path / "own" / "store")
     shutil.copytree(folder, tmp_path / "own" / "linker")
     info["vectors"]["name"] = str(tmp_path / "own" / "store")
-    info["saved_here"] = marks.mark(info["vectors"]["name"])
+    info["saved_here"] = trusted.mark(info["vectors"]["name"])
     (tmp_path / "own" / "linker" / "linker.json").write_text(json.dumps(info), "utf-8")
     return tmp_path / "own"
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebert import EbertError
-from ebert.vectors import tables
-from ebert.vectors.tables import read_table
+from ebert._io import records
+from ebert._io.records import read_table
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 COLUMNS = ("title", "description", "aliases", "id")
@@ -76,7 +76,7 @@ def test_tsv_takes_quotation_marks_as_they_are(tmp_path):
 
 
 def test_a_quotation_mark_that_is_never_closed_costs_one_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "FIELD", 100)
+    monkeypatch.setattr(records, "FIELD", 100)
     limit = csv.field_size_limit()
     rows = read(tmp_path, "kb.csv", 'title,description\na,one\nb,"two\n' + "c,three\n" * 30)
     assert rows[0] == (2, {"title": "a", "description": "one"})

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ebert import files
+from ebert._io import files
 from ebert.alignment.options import AlignmentOptions, AlignmentReport
 from ebert.alignment.solve import Matrix, least_squares, procrustes
 from ebert.errors import EbertError

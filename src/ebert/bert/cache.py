@@ -4,20 +4,14 @@
 transformers plus `ebert-encoder.json`, the manifest: where the encoder came from and the size and hash of each file.
 """
 
-import os
-import re
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
+from ebert._io.files import read_json, sha256, write_json
+from ebert._io.home import home
 from ebert.errors import EbertError
-from ebert.files import read_json, sha256, write_json
 
 FORMAT = 1
 MANIFEST = "ebert-encoder.json"
@@ -80,14 +74,6 @@ class Manifest:
         return cls(name=value["name"], origin=origin, made=value["made"], files=files)
 
 
-def home() -> Path:
-    """Give the folder for all that ebert fetches: `EBERT_HOME`, or the user's cache folder."""
-    chosen = os.environ.get("EBERT_HOME")
-    return (
-        Path(chosen).expanduser().absolute() if chosen else Path(platformdirs.user_cache_dir("ebert", appauthor=False))
-    )
-
-
 def folder_of(name: str) -> Path:
     """Give the folder of an encoder in the cache, whether it is there or not."""
     # Names of the hub have no "--", so that no two names share a folder.
@@ -118,31 +104,6 @@ def quick_check(folder: Path) -> list[str]:
 def verify(folder: Path) -> list[str]:
     """List what is wrong with an encoder in the cache: files that are missing or differ from what was fetched."""
     return _problems(folder, hashes=True)
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Let only one process at a time make `path`; a second one waits."""
-    from filelock import FileLock
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path.with_name(f".{path.name}.lock"))
-        lock.acquire()
-    except OSError as error:
-        raise EbertError(f"cannot write into the cache ({error}); set EBERT_HOME to a folder that you own") from None
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Remove what processes that were killed left behind while they made `folder`. Needs its lock."""
-    pattern = re.compile(rf"\.{re.escape(folder.name)}\.[a-z0-9_]{{8}}")  # as tempfile names them
-    for path in folder.parent.iterdir():
-        if pattern.fullmatch(path.name) and path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def _problems(folder: Path, *, hashes: bool) -> list[str]:

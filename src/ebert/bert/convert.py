@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebert._io.progress import Advance, silent
 from ebert.bert.bundle import Bundle
 from ebert.errors import EbertError
-from ebert.progress import Advance, silent
 
 if TYPE_CHECKING:
     from transformers import BertConfig

@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ebert._io.compressed import limit, too_much
+from ebert._io.files import BLOCK
+from ebert._io.progress import progress
 from ebert.bert.bundle import Bundle
 from ebert.bert.cache import Origin
 from ebert.bert.convert import Sizes, config_for, convert, expected_tensors
@@ -21,9 +24,6 @@ from ebert.bert.loading import load_masked_lm, load_tokenizer, quiet
 from ebert.bert.maven import Artifact, artifact_for, fetch_jar
 from ebert.bert.say import say
 from ebert.errors import EbertError
-from ebert.files import BLOCK
-from ebert.packed import limit, too_much
-from ebert.progress import progress
 
 if TYPE_CHECKING:
     from transformers import BertConfig

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-from ebert.bert.cache import Origin, cached, describe, folder_of, locked, quick_check, remove_leftovers
+from ebert._io.files import recover, replacing_folder
+from ebert._io.home import locked, remove_leftovers
+from ebert._io.staging import NEW, beside
+from ebert.bert.cache import Origin, cached, describe, folder_of, quick_check
 from ebert.bert.loading import convert_pickle, only_pickle
 from ebert.bert.say import say
 from ebert.errors import EbertError
-from ebert.files import recover, replacing_folder
-from ebert.places import NEW, beside
 
 SOURCES = ("cache", "hub", "maven")
 

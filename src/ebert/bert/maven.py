@@ -5,10 +5,10 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from ebert.bert.cache import home
+from ebert._io.files import sha256
+from ebert._io.home import home
 from ebert.bert.say import say
 from ebert.errors import EbertError
-from ebert.files import sha256
 
 GROUP, VERSION = "com.robrua.nlp.models", "1.0.0"
 LINES = 15  # of mvn's output that an error shows

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ebert import files
+from ebert._io import files
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:

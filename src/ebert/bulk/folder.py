@@ -5,7 +5,6 @@ complete, what came of it. The same command goes on with a job that was stopped;
 another model is refused, as results of two kinds would be mixed.
 """
 
-import hashlib
 import json
 import re
 import shutil
@@ -16,17 +15,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ebert import __version__, files, places
+from ebert import __version__
+from ebert._io import files, staging
+from ebert._io.staging import is_temporary
+from ebert._runs import alone_in, key_of, refuse_other, remove_halves
 from ebert.bulk.inputs import MANIFEST
 from ebert.bulk.planning import Shard
 from ebert.bulk.shard import ATTEMPTS, KEY, ROWS, Report, read_report
 from ebert.errors import EbertError
-from ebert.folders import alone_in, differences, remove_halves
-from ebert.places import is_temporary
 
 ERRORS, METRICS = "errors.jsonl", "metrics.json"
 FORMAT = 1
-SHOWN = 5  # differences in a message
 
 _SHARD = re.compile(r"\d{6,}\.parquet")
 
@@ -66,7 +65,7 @@ class JobFolder:
         complete = len(reports) == len(shards)
         result = {"complete": complete, **total, "dropped": dict(dropped), **facts, "shards": reports}
         self._write(result)
-        places.sweep(self.path / ROWS)
+        staging.sweep(self.path / ROWS)
         if complete:
             shutil.rmtree(self.path / ATTEMPTS, ignore_errors=True)
         return result
@@ -86,11 +85,6 @@ class JobFolder:
         files.write_json(self.path / MANIFEST, {**head, **result, "identity": self.identity})
 
 
-def key_of(identity: Mapping[str, Any]) -> str:
-    """Give a short name for all that the results depend on."""
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]
-
-
 @contextmanager
 def opened(folder: Path, identity: dict[str, Any], *, overwrite: bool = False) -> Iterator[JobFolder]:
     """Begin a job or go on with it, alone."""
@@ -106,12 +100,7 @@ def _compare(folder: Path, identity: Mapping[str, Any], *, overwrite: bool) -> N
     before = files.read_json(folder / MANIFEST, "a job")
     if before.get("kind") != "bulk":
         raise EbertError(f"{folder} holds something else (its {MANIFEST} is not of a job); choose another --out")
-    changes = differences(before.get("identity", {}), identity)
-    if changes and not overwrite:
-        shown = "; ".join(changes[:SHOWN]) + (f"; and {len(changes) - SHOWN} more" if len(changes) > SHOWN else "")
-        raise EbertError(
-            f"{folder} is a job of something else: {shown}. Choose another --out, or replace it (--overwrite)"
-        )
+    refuse_other(folder, before.get("identity", {}), identity, what="a job", overwrite=overwrite)
     if overwrite:
         shutil.rmtree(folder / ATTEMPTS, ignore_errors=True)
         _remove_halves(folder)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-from ebert import files, packed
+from ebert._io import compressed, files
 from ebert.errors import EbertError
 from ebert.linking.texts import JSON, PACKED, PLAIN
 
@@ -90,7 +90,7 @@ def _refuse_output(folder: Path) -> None:
 @contextmanager
 def reading(path: Path) -> Iterator[IO[bytes]]:
     """Open a file of lines, unpacked by its ending; the error for a damaged one names it."""
-    with speaking_of(path), packed.opened(path) as stream:
+    with speaking_of(path), compressed.opened(path) as stream:
         yield stream
 
 
@@ -99,7 +99,7 @@ def speaking_of(path: Path) -> Iterator[None]:
     """Put what is wrong with a packed file into words."""
     try:
         yield
-    except packed.DAMAGED as error:
+    except compressed.DAMAGED as error:
         if isinstance(error, OSError) and error.errno is not None:  # the disk's fault, not the compression's
             raise
         raise EbertError(f"{path} is truncated or damaged ({error}); get it again") from None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ebert import files, packed
+from ebert._io import compressed, files
 from ebert.bulk import inputs as sources_
 from ebert.bulk.inputs import Source
 from ebert.bulk.options import ReadOptions
@@ -129,7 +129,7 @@ class _Cutter:
 def _cut_lines(source: Source, cutter: _Cutter) -> None:
     start = first = end = count = 0
     with sources_.reading(source.path) as stream:
-        for line in packed.lines(stream, source.path):
+        for line in compressed.lines(stream, source.path):
             if count == 0 and line.startswith((b"\xff\xfe", b"\xfe\xff")):
                 raise EbertError(f"{source.path} is UTF-16; save it as UTF-8")
             end += len(line)
@@ -142,7 +142,7 @@ def _cut_lines(source: Source, cutter: _Cutter) -> None:
 
 
 def _cut_whole(source: Source, cutter: _Cutter) -> None:
-    with sources_.speaking_of(source.path), packed.bounded(source.path) as stream:
+    with sources_.speaking_of(source.path), compressed.bounded(source.path) as stream:
         size = sum(len(block) for block in iter(lambda: stream.read(files.BLOCK), b""))
     cutter.add(source, 0, size, first=0, rows=1, size=size)
 

@@ -73,7 +73,7 @@ class ProbeJob:
 
     def finish(self, folder: Path, files: Sequence[Path]) -> dict[str, Any]:
         """Score all answers."""
-        from ebert import files as writing
+        from ebert._io import files as writing
         from ebert.probing.metrics import metrics
 
         scores = {"modes": metrics(_outcomes(files), self.modes, FILTERS)}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from ebert import packed
+from ebert._io import compressed
 from ebert.bulk.arrow import DamageError, finding_damage, open_parquet
 from ebert.bulk.inputs import Source, speaking_of
 from ebert.bulk.options import TEXT, ReadOptions
@@ -104,7 +104,7 @@ class Reader:
         if source.kind == "parquet":
             self._table = open_parquet(source.path)
         else:
-            self._stream = packed.opened(source.path)
+            self._stream = compressed.opened(source.path)
         self._source = source
 
     # One for each kind of file
@@ -172,7 +172,7 @@ class Reader:
         """Read a row group, a few rows at a time: one long text that all rows share takes no room in the file."""
         import pyarrow as pa
 
-        room = packed.Room(source.path, packed.limit(source.size))
+        room = compressed.Room(source.path, compressed.limit(source.size))
         kept = []
         for batch in self._table.iter_batches(AT_ONCE, row_groups=[number], columns=columns):
             # A dictionary is shared by its rows here too.

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ebert import __version__
+from ebert._io.progress import Advance, Watch, unwatched
+from ebert._runs import saying_where
 from ebert.bulk.arrow import need_pyarrow
 from ebert.bulk.attempts import MOST
 from ebert.bulk.folder import JobFolder, opened
@@ -17,8 +19,6 @@ from ebert.bulk.planning import Plan, Shard, make_plan
 from ebert.bulk.rows import Reader, Row
 from ebert.bulk.shard import Task
 from ebert.errors import EbertError
-from ebert.folders import saying_where
-from ebert.progress import Advance, Watch, unwatched
 from ebert.wikipedia.pool import WorkerDiedError
 
 FORMAT = "rows 1"  # what a row looks like; shards of another one are not mixed with these

@@ -8,7 +8,8 @@ import sys
 
 import click
 
-from ebert import __version__, packed
+from ebert import __version__
+from ebert._io import compressed
 from ebert.cli import (
     align,
     bert,
@@ -35,7 +36,8 @@ from ebert.errors import EbertError
 @click.option(
     "--max-unpacked",
     metavar="SIZE",
-    help=f"What a compressed file may unpack to, such as 2G; for a dump, one page of it. {packed.VARIABLE} sets it too."
+    help="What a compressed file may unpack to, such as 2G; for a dump, one page of it. "
+    f"{compressed.VARIABLE} sets it too."
     "  [default: 100 times its size, at least 4M and at most 1G; one line or page: 16M]",
 )
 def cli(max_unpacked: str | None) -> None:
@@ -49,8 +51,8 @@ def cli(max_unpacked: str | None) -> None:
       ebert fill --model enwiki-ebert "The native language of [[Jean Marais]] is [MASK]."
     """
     if max_unpacked is not None:
-        packed.in_bytes(max_unpacked)
-        os.environ[packed.VARIABLE] = max_unpacked  # worker processes have it too
+        compressed.in_bytes(max_unpacked)
+        os.environ[compressed.VARIABLE] = max_unpacked  # worker processes have it too
 
 
 for command in (

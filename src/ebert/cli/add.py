@@ -85,7 +85,7 @@ def add_many(store: str, file: str, replace: bool, strict: bool, rejected: str |
     Example:
       ebert vectors add-many enwiki-vectors products.csv
     """
-    from ebert.progress import progress
+    from ebert._io.progress import progress
     from ebert.vectors import Vectors
 
     with Vectors.open(store) as vectors:
@@ -131,7 +131,7 @@ def _show(report: "Report", store: str, entities: int) -> None:
 def _write_rejected(path: Path, rows: "Sequence[BadRow]") -> None:
     import json
 
-    from ebert import files
+    from ebert._io import files
 
     with files.replacing(path, "w") as file:
         for row in rows:

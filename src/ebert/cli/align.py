@@ -48,7 +48,7 @@ def command(
     Example:
       ebert align enwiki-vectors --bert bert-base-cased --out enwiki-ebert
     """
-    from ebert import files
+    from ebert._io import files
     from ebert.alignment import AlignmentOptions
     from ebert.model import EBert
     from ebert.model.folder import INFO

@@ -152,9 +152,9 @@ def _run(
     job: "Job", *, input: tuple[str, ...], out: Path, text_column: str, id_column: str | None, lines: bool,  # noqa: A002
     shard_rows: int, overwrite: bool, as_json: bool, **engine: Any,
 ) -> dict[str, Any]:  # fmt: skip
+    from ebert._io.progress import progress
     from ebert.bulk.options import ReadOptions
     from ebert.bulk.run import run
-    from ebert.progress import progress
 
     read = ReadOptions(text=text_column, id=id_column, lines=lines, shard_rows=shard_rows)
     try:

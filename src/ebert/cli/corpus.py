@@ -60,7 +60,7 @@ def build(
     Example:
       ebert corpus build enwiki-latest-pages-articles-multistream.xml.bz2 --out enwiki
     """
-    from ebert.progress import progress
+    from ebert._io.progress import progress
     from ebert.wikipedia.building import build_corpus
 
     run = tasks_of(engine, address, threads)
@@ -105,7 +105,7 @@ def wikidata(corpus: str, page: str | None, page_props: str | None, tsv: str | N
     Example:
       ebert corpus wikidata enwiki --page enwiki-latest-page.sql.gz --page-props enwiki-latest-page_props.sql.gz
     """
-    from ebert.progress import progress
+    from ebert._io.progress import progress
     from ebert.wikipedia import wikidata
     from ebert.wikipedia.corpus import Corpus
 

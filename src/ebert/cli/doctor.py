@@ -52,8 +52,8 @@ def command(path: tuple[str, ...], clean: bool, as_json: bool) -> int:
 
 
 def _clean(paths: tuple[str, ...], as_json: bool) -> None:
-    from ebert.bert.cache import home
-    from ebert.places import clean
+    from ebert._io.home import home
+    from ebert._io.staging import clean
 
     removed, kept = {}, []
     for path in (home(), *map(Path, paths)):

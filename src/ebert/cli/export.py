@@ -30,7 +30,7 @@ def command(
     """
     from pathlib import Path
 
-    from ebert import files
+    from ebert._io import files
     from ebert.model import EBert
     from ebert.model.export import read_titles
 

@@ -29,10 +29,10 @@ def uhn(data: Path, out: Path, bert: str, device: str | None, overwrite: bool, a
     Example:
       ebert lama uhn lama.tar.xz --out lama-uhn
     """
-    from ebert import files
+    from ebert._io import files
+    from ebert._io.progress import progress
     from ebert.model import EBert
     from ebert.probing.uhn import DROPPED, write_uhn
-    from ebert.progress import progress
 
     files.refuse_existing(out, overwrite=overwrite, marker=DROPPED)  # before the encoder is loaded
     with progress("names", unit="names") as advance:

@@ -195,7 +195,7 @@ def run(
       ebert link run linker news/ --format html --out news.html
       cat article.txt | ebert link run linker --json
     """
-    from ebert import files
+    from ebert._io import files
     from ebert.linking.linker import Linker
     from ebert.linking.output import lines as output
 
@@ -252,7 +252,7 @@ def _prepare(
     min_link_probability: float, ignore_case: bool, **_: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Read what to train on: the documents, the dev documents, how to find spans and how to read."""
-    from ebert import files
+    from ebert._io import files
     from ebert.linking.generator import GeneratorOptions
     from ebert.linking.options import LinkerOptions
     from ebert.linking.preparing import HELD_OUT, TRAIN

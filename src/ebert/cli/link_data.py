@@ -47,9 +47,9 @@ def candidates(
       ebert link candidates enwiki-vectors --corpus enwiki --leave-out test_wned-wiki.jsonl --out linking-vectors
       ebert link candidates enwiki-vectors --table prob_yago_crosswikis_wikipedia_p_e_m.txt --out linking-vectors
     """
-    from ebert import files
+    from ebert._io import files
+    from ebert._io.progress import progress
     from ebert.linking import knowbert
-    from ebert.progress import progress
     from ebert.vectors import Vectors
     from ebert.vectors.retabling import retable
 
@@ -114,10 +114,10 @@ def wikipedia(
     Example:
       ebert link wikipedia enwiki --dump enwiki.xml.bz2 --vectors linking-vectors --out documents
     """
+    from ebert._io.progress import progress
     from ebert.linking.leaving_out import titles_of
     from ebert.linking.preparing import Amounts, prepare
     from ebert.linking.wikipedia import WikipediaOptions
-    from ebert.progress import progress
     from ebert.vectors import Vectors
     from ebert.wikipedia.corpus import Corpus
 
@@ -170,12 +170,12 @@ def evaluate(
     """
     from dataclasses import asdict
 
-    from ebert import files
+    from ebert._io import files
+    from ebert._io.progress import progress
     from ebert.linking.evaluating import difference
     from ebert.linking.judging import judge, load_scores
     from ebert.linking.readers import read
     from ebert.linking.resolve import Resolver
-    from ebert.progress import progress
     from ebert.vectors.ids import read_ids
 
     if given_mentions and threshold is not None:

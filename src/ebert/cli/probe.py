@@ -127,10 +127,10 @@ def _probe(
     overwrite: bool,
     as_json: bool,
 ) -> None:
+    from ebert._io.progress import progress
     from ebert.probing.options import ProbeOptions
     from ebert.probing.run import probe
     from ebert.probing.subjects import read_labels
-    from ebert.progress import progress
 
     if bool(model) == bool(bert):
         raise EbertError("give --model (with entities) or --bert (without)")

@@ -46,7 +46,7 @@ def command(
         return
     if not out:
         raise EbertError("say where the report goes (--out DIR), or only check the metrics (--check)")
-    from ebert.progress import progress
+    from ebert._io.progress import progress
     from ebert.report.building import STEPS, make_report
     from ebert.report.content import Options
 

@@ -63,7 +63,7 @@ def import_(
     Example:
       ebert vectors import enwiki_20180420_300d.txt.bz2 --out enwiki-vectors
     """
-    from ebert.progress import progress
+    from ebert._io.progress import progress
     from ebert.vectors.transfer import import_vectors
 
     total = sum(Path(path).stat().st_size for path in source if Path(path).is_file())
@@ -172,7 +172,7 @@ def export(store: str, file: str, decimals: int | None, overwrite: bool, as_json
     Example:
       ebert vectors export enwiki-vectors enwiki.txt
     """
-    from ebert.progress import progress
+    from ebert._io.progress import progress
     from ebert.vectors import Vectors
     from ebert.vectors.transfer import export_text
 

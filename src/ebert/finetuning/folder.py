@@ -2,7 +2,6 @@
 
 import math
 import os
-import platform
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ebert import files
+from ebert._io import files
+from ebert._runs import LOCK, alone_in
 from ebert.errors import EbertError
-from ebert.folders import LOCK, alone_in
 from ebert.model import EBert
 from ebert.model.encoder import fingerprint
 
@@ -96,20 +95,6 @@ def describe(model: EBert) -> dict[str, Any]:
         }
         facts["alignment"] = asdict(model.alignment.options)
     return facts
-
-
-def machine() -> dict[str, Any]:
-    """Say what a run was made with."""
-    import torch
-    import transformers
-
-    return {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "processor": platform.machine(),
-        "threads": torch.get_num_threads(),
-    }
 
 
 def _finite(value: Any) -> Any:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ebert import __version__, files
+from ebert import __version__
+from ebert._io import files
 from ebert.errors import EbertError
 from ebert.finetuning.trainer import Say
 

@@ -21,8 +21,8 @@ from safetensors import SafetensorError, safe_open
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
+from ebert._io.progress import progress
 from ebert.errors import EbertError
-from ebert.progress import progress
 
 STATE = "trainer_state.json"  # what the Trainer writes last into a checkpoint
 LOG_STEPS = 25

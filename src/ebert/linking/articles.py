@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
 from ebert.linking.recounting import PageChoice
-from ebert.progress import Advance, silent
 from ebert.wikipedia import dump, pages
 from ebert.wikipedia.corpus import Corpus
 from ebert.wikipedia.pages import PAGE

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from ebert import __version__, files, marks
+from ebert import __version__
+from ebert._io import files, trusted
 from ebert.alignment import Alignment
 from ebert.bert.loading import load_tokenizer, quiet
 from ebert.errors import EbertError
@@ -53,7 +54,7 @@ def save(linker: Linker, folder: Path) -> None:
                 "format": FORMAT,
                 "encoder": linker.name,
                 "vectors": {"name": str(store.path), "fingerprint": store.fingerprint},
-                "saved_here": marks.mark(str(store.path)),
+                "saved_here": trusted.mark(str(store.path)),
                 "options": asdict(linker.options),
                 **spans,
                 "threshold": linker.threshold,
@@ -98,7 +99,7 @@ def load(
         options = LinkerOptions(**info["options"])
         if generator is None and info["generator"] is not None:
             generator = GeneratorOptions(**info["generator"])
-        part, ours = info["vectors"], marks.known(info.get("saved_here"), info["vectors"]["name"])
+        part, ours = info["vectors"], trusted.known(info.get("saved_here"), info["vectors"]["name"])
         store = reopen(folder, part["name"], part["fingerprint"], vectors, ours=ours)
         name, threshold, shift = str(info["encoder"]), float(info["threshold"]), float(info.get("null_shift", 0.0))
         if not math.isfinite(threshold + shift):

@@ -14,7 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from ebert import files
+from ebert._io import files
 from ebert.errors import EbertError
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.readers import jsonl

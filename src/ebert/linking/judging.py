@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from ebert import files
+from ebert._io import files
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
 from ebert.linking.document import Document, Generator, Span
 from ebert.linking.evaluating import Counts, DocumentScore, Evaluation, score
 from ebert.linking.generator import gold_spans
 from ebert.linking.linked import Linked
 from ebert.linking.resolve import Resolver
-from ebert.progress import Advance, silent
 from ebert.text import Mention
 
 

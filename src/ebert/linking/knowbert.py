@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
 from ebert.linking.words import known_words
-from ebert.progress import Advance, silent
 from ebert.vectors import Vectors
 from ebert.vectors.catalogue import Surface
 

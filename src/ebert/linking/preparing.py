@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ebert import __version__, files
+from ebert import __version__
+from ebert._io import files
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
 from ebert.linking.articles import from_corpus, from_dumps, training_pages
 from ebert.linking.document import Document
@@ -16,7 +18,6 @@ from ebert.linking.generator import TableGenerator
 from ebert.linking.recounting import choose_pages
 from ebert.linking.resolve import Resolver
 from ebert.linking.wikipedia import WikipediaOptions, documents
-from ebert.progress import Advance, silent
 from ebert.vectors import Vectors
 from ebert.wikipedia.corpus import Corpus
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert.progress import Advance, silent
+from ebert._io.progress import Advance, silent
 from ebert.text import titles
 from ebert.vectors import Vectors
 from ebert.vectors.catalogue import Surface

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ebert import __version__
+from ebert._runs import machine
 from ebert.bert.loading import quiet
 from ebert.errors import EbertError
-from ebert.finetuning.folder import CHECKPOINTS, alone, announce, begin, describe, finish, machine
+from ebert.finetuning.folder import CHECKPOINTS, alone, announce, begin, describe, finish
 from ebert.finetuning.trainer import Say, best_of
 from ebert.linking.document import Document, Generator
 from ebert.linking.evaluating import percent

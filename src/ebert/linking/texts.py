@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ebert import files
+from ebert._io import files
 from ebert.errors import EbertError
 from ebert.linking.document import Document
 from ebert.linking.readers import jsonl

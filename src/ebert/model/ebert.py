@@ -10,7 +10,7 @@ import torch
 from huggingface_hub import ModelHubMixin, snapshot_download
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ebert import files
+from ebert._io import files
 from ebert.alignment import Alignment, AlignmentOptions
 from ebert.errors import EbertError
 from ebert.model import folder as layout

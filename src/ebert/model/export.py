@@ -20,7 +20,7 @@ import torch
 from tokenizers import AddedToken
 from torch import nn
 
-from ebert import files
+from ebert._io import files
 from ebert.errors import EbertError
 from ebert.model.ebert import EBert
 from ebert.model.encoder import save_encoder

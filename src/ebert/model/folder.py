@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ebert import __version__, files, marks
+from ebert import __version__
+from ebert._io import files, trusted
+from ebert._io.trusted import locate
 from ebert.alignment import Alignment
 from ebert.errors import EbertError
-from ebert.marks import locate
 
 FORMAT = 1
 INFO, ALIGNMENT, VECTORS, ENCODER = "ebert.json", "alignment.safetensors", "vectors", "encoder"
@@ -34,17 +35,19 @@ class ModelInfo:
     vectors: Part
     alignment_sha256: str
     format: int = FORMAT
-    saved_here: str = ""  # the mark of paths outside the folder: see `ebert.marks`
+    saved_here: str = ""  # the mark of paths outside the folder: see `ebert._io.trusted`
 
     @property
     def ours(self) -> bool:
         """Whether this machine wrote the names of the parts."""
-        return marks.known(self.saved_here, self.encoder.name, self.vectors.name)
+        return trusted.known(self.saved_here, self.encoder.name, self.vectors.name)
 
     def write(self, folder: Path) -> None:
         """Write `ebert.json`, marked if it names paths outside the folder."""
         names = self.encoder.name, self.vectors.name
-        marked = replace(self, saved_here=marks.mark(*names) if any(Path(name).is_absolute() for name in names) else "")
+        marked = replace(
+            self, saved_here=trusted.mark(*names) if any(Path(name).is_absolute() for name in names) else ""
+        )
         files.write_json(folder / INFO, {"ebert": __version__, **asdict(marked)})
 
     @classmethod

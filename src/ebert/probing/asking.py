@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
 from ebert.model import EBert, Mode
 from ebert.model.batching import plan, windows
 from ebert.model.sequence import Pieces
 from ebert.probing.candidates import Candidates
 from ebert.probing.question import Question
-from ebert.progress import Advance, silent
 from ebert.text import Passage
 
 TOP = 10

@@ -5,63 +5,20 @@ results are written at the end, each at once. The same command goes on with a ru
 refused, as results of two kinds would be mixed.
 """
 
-import json
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from ebert import files
-from ebert.errors import EbertError
-from ebert.folders import alone_in, differences, remove_halves
-from ebert.places import is_temporary
+from ebert._io import files
+from ebert._io.staging import is_temporary
+from ebert._runs import alone_in, refuse_other, remove_halves
 
 RUN, PREDICTIONS, METRICS = "run.json", "predictions.jsonl", "metrics.json"
 QUESTIONS, NAMES, SKIPPED = "questions.jsonl", "names.jsonl", "skipped.jsonl"
 ASKED, GUESSED = "asked.journal", "guessed.journal"
 FILES = (ASKED, GUESSED, PREDICTIONS, METRICS, QUESTIONS, NAMES, SKIPPED, RUN)  # the last one says what it is
 FORMAT = 1
-
-
-class Journal:
-    """Lines of JSON that are added one by one; half a line at the end, as a kill leaves it, is dropped."""
-
-    def __init__(self, path: Path) -> None:
-        """Open a journal, or begin it."""
-        self._path = path
-        self._file: IO[bytes] | None = None
-
-    def __enter__(self) -> "Journal":
-        self._file = self._path.open("a+b")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._file is not None
-        self._file.close()
-
-    def read(self) -> Iterator[Any]:
-        """Give what is there, and cut off what is not whole."""
-        assert self._file is not None
-        self._file.seek(0)
-        good = 0
-        for line in self._file:
-            try:
-                value = json.loads(line) if line.endswith(b"\n") else None
-            except ValueError:
-                value = None
-            if value is None:
-                break
-            good += len(line)
-            yield value
-        self._file.seek(good)
-        self._file.truncate()
-
-    def add(self, value: Any) -> None:
-        """Write a line; it is there even if this process is killed at once."""
-        assert self._file is not None
-        self._file.write(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n")
-        self._file.flush()
 
 
 @contextmanager
@@ -73,12 +30,7 @@ def opened(folder: Path, identity: Mapping[str, Any], *, overwrite: bool = False
         complete = False
         if known:
             before = files.read_json(folder / RUN, "a run")
-            changes = differences(before.get("identity", {}), identity)
-            if changes and not overwrite:
-                raise EbertError(
-                    f"{folder} is a run of something else: {'; '.join(changes)}. Choose another --out, or replace it "
-                    "(--overwrite)"
-                )
+            changes = refuse_other(folder, before.get("identity", {}), identity, what="a run", overwrite=overwrite)
             complete = not changes and bool(before.get("complete"))
             if changes or overwrite:
                 _clear(folder)
@@ -100,14 +52,6 @@ def _is_ours(file: Path) -> bool:
     return file.name in FILES or is_temporary(file.name, *FILES)
 
 
-def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write JSON lines."""
-    with files.replacing(path, "w") as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
-            file.write("\n")
-
-
 def finish(folder: Path, facts: Mapping[str, Any]) -> None:
     """Say that a run is complete, and take its journals away."""
     files.write_json(folder / RUN, {"kind": "probe", "format": FORMAT, "complete": True, **facts})
@@ -117,16 +61,3 @@ def finish(folder: Path, facts: Mapping[str, Any]) -> None:
 def _remove_journals(folder: Path) -> None:
     for name in (ASKED, GUESSED):
         (folder / name).unlink(missing_ok=True)
-
-
-def machine() -> str:
-    """Name the processor and its cores, for whoever reads timings."""
-    name = ""
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                name = line.partition(":")[2].strip()
-                break
-    except OSError:
-        pass
-    return f"{name or os.uname().machine}, {os.cpu_count()} cores"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ebert import packed
+from ebert._io import compressed
 from ebert.errors import EbertError
 from ebert.probing.question import Question, Questions, Skipped, fault_of, from_template
 
@@ -98,7 +98,7 @@ def _read(path: Path) -> _Raw:
         return _read_files(path)
     except FileNotFoundError:
         raise EbertError(f"{path} does not exist; give LAMA's folder or archive") from None
-    except (tarfile.TarError, zipfile.BadZipFile, *packed.DAMAGED) as error:
+    except (tarfile.TarError, zipfile.BadZipFile, *compressed.DAMAGED) as error:
         raise EbertError(f"{path} cannot be read ({error}); give LAMA's folder or archive") from None
 
 
@@ -152,7 +152,7 @@ def lama_files(path: Path) -> Iterator[tuple[PurePosixPath | Path, Iterable[byte
                 with file.open("rb") as lines:
                     yield file, lines
         return
-    room = packed.Room(path, packed.limit(path.stat().st_size))
+    room = compressed.Room(path, compressed.limit(path.stat().st_size))
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
@@ -160,7 +160,7 @@ def lama_files(path: Path) -> Iterator[tuple[PurePosixPath | Path, Iterable[byte
                     with archive.open(member) as content:
                         yield PurePosixPath(member.filename), room.lines(content)
     else:
-        with packed.bounded(path, _packing(path)) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+        with compressed.bounded(path, _packing(path)) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             for entry in archive:
                 if entry.isfile() and _is_wanted(PurePosixPath(entry.name)):
                     unpacked = archive.extractfile(entry)

@@ -8,9 +8,9 @@ question says little about what a model knows of that person.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ebert._io.progress import Advance, silent
 from ebert.model import EBert
 from ebert.probing.question import Question
-from ebert.progress import Advance, silent
 
 KINDS = {
     "P19": "city", "P20": "city", "place_of_birth": "city", "place_of_death": "city", "P27": "country",

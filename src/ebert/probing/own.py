@@ -12,11 +12,11 @@ A line has ``answers`` (or one ``answer``) and either
 from pathlib import Path
 from typing import Any
 
-from ebert import files
+from ebert._io import files
+from ebert._io.records import read_table
 from ebert.errors import EbertError
 from ebert.probing.question import MASK, Question, Questions, Skipped, fault_of, from_template
 from ebert.text import Passage
-from ebert.vectors.tables import read_table
 
 FIELDS = {"id", "relation", "text", "template", "subject", "entity", "answers", "answer"}
 

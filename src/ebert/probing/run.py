@@ -6,7 +6,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ebert import __version__, files
+from ebert import __version__
+from ebert._io import files
+from ebert._io.progress import Watch, unwatched
+from ebert._io.records import write_lines
+from ebert._runs import Journal, processor
 from ebert.errors import EbertError
 from ebert.model import EBert, Mode
 from ebert.model.batching import budget_on, windows
@@ -19,7 +23,6 @@ from ebert.probing.metrics import metrics
 from ebert.probing.options import ProbeOptions
 from ebert.probing.question import Question, Questions, Skipped, limited
 from ebert.probing.subjects import Finder, Subject, find_all, ways
-from ebert.progress import Watch, unwatched
 
 
 @dataclass
@@ -152,7 +155,7 @@ def _check_names(work: Probe, folder: Path, watch: Watch) -> dict[str, names.Nam
     if work.name_model is None:
         return {}
     guesses: names.Guesses = {}
-    with layout.Journal(folder / layout.GUESSED) as journal:
+    with Journal(folder / layout.GUESSED) as journal:
         for part, kind, tokens in (row for window in journal.read() for row in window):
             guesses[part, kind] = tokens
         wanted = names.wanted(work.persons)
@@ -173,7 +176,7 @@ def _ask(work: Probe, folder: Path, watch: Watch) -> "Results":
         )  # fmt: skip
     outcomes: dict[int, Outcome] = {}
     asker = Asker(work.model, work.candidates)
-    with layout.Journal(folder / layout.ASKED) as journal:
+    with Journal(folder / layout.ASKED) as journal:
         for wanted, top, unit in (row for batch in journal.read() for row in batch):
             outcomes[unit] = Outcome([tuple(row) for row in wanted], [tuple(row) for row in top])
         with watch("ask", total=len(plan.units), unit="sequences") as advance:
@@ -232,14 +235,14 @@ def _write(
     scores: dict[str, Any] = {"modes": metrics(rows, work.options.modes, work.options.filters)}
     if work.options.limit:
         scores["limit"] = work.options.limit
-    layout.write_lines(folder / layout.PREDICTIONS, rows)
-    layout.write_lines(folder / layout.QUESTIONS, map(_shown, work.questions))
-    layout.write_lines(folder / layout.SKIPPED, (asdict(row) for row in work.skipped))
+    write_lines(folder / layout.PREDICTIONS, rows)
+    write_lines(folder / layout.QUESTIONS, map(_shown, work.questions))
+    write_lines(folder / layout.SKIPPED, (asdict(row) for row in work.skipped))
     if "uhn" in work.options.filters:
         checked = ({"id": c.id, "parts": c.parts, "dropped": c.dropped} for c in checks.values())
-        layout.write_lines(folder / layout.NAMES, checked)
+        write_lines(folder / layout.NAMES, checked)
     files.write_json(folder / layout.METRICS, scores)
-    layout.finish(folder, {**_facts(work), **facts, "machine": layout.machine(), "identity": work.identity})
+    layout.finish(folder, {**_facts(work), **facts, "machine": processor(), "identity": work.identity})
 
 
 def _shown(question: Question) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ebert._io.records import read_table
 from ebert.errors import EbertError
 from ebert.probing.question import Question
 from ebert.text import titles
 from ebert.vectors import Entity, Vectors
-from ebert.vectors.tables import read_table
 
 
 @dataclass(frozen=True, slots=True)

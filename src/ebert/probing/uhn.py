@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ebert import files
+from ebert._io import files
+from ebert._io.progress import Advance, silent
+from ebert._io.records import write_lines
 from ebert.model import EBert
 from ebert.probing import names
-from ebert.probing.folder import write_lines
 from ebert.probing.lama import is_relation, lama_files, read_lama
 from ebert.probing.question import Question
-from ebert.progress import Advance, silent
 
 DROPPED = "dropped.jsonl"
 

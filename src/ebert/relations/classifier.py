@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ebert._io.progress import Advance, silent
 from ebert.alignment import Alignment
 from ebert.errors import EbertError
 from ebert.model import EBert
@@ -16,7 +17,6 @@ from ebert.model.batching import budget_on, in_order, windows
 from ebert.model.encoder import Encoder
 from ebert.model.injection import Injector
 from ebert.model.sequence import Pieces
-from ebert.progress import Advance, silent
 from ebert.relations.data import Sample, Span
 from ebert.relations.inputs import Inputs, Prepared
 from ebert.relations.model import RelationModel

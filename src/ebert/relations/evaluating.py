@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert import files
+from ebert._io import files
+from ebert._io.progress import progress
 from ebert.errors import EbertError
 from ebert.finetuning.folder import RUN
-from ebert.progress import progress
 from ebert.relations.classifier import RelationClassifier
 from ebert.relations.data import Sample, check_labels
 from ebert.relations.folder import MODEL, WEIGHTS

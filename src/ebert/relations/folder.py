@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from ebert import __version__, files, marks
+from ebert import __version__
+from ebert._io import files, trusted
 from ebert.alignment import Alignment
 from ebert.bert.loading import load_tokenizer, quiet
 from ebert.errors import EbertError
@@ -46,7 +47,7 @@ def save(classifier: RelationClassifier, folder: Path) -> None:
                 "mode": setting.mode,
                 "encoder": setting.encoder,
                 "vectors": None if store is None else {"name": str(store.path), "fingerprint": store.fingerprint},
-                "saved_here": "" if store is None else marks.mark(str(store.path)),
+                "saved_here": "" if store is None else trusted.mark(str(store.path)),
                 "resolving": asdict(setting.resolving),
                 "labels": list(setting.labels),
                 "names": dict(setting.names),
@@ -78,7 +79,7 @@ def load(
             names=info.get("names", {}),
         )
         part = info["vectors"]
-        ours = part is not None and marks.known(info.get("saved_here"), part["name"])
+        ours = part is not None and trusted.known(info.get("saved_here"), part["name"])
         store = None if part is None else reopen(folder, part["name"], part["fingerprint"], vectors, ours=ours)
     except (KeyError, TypeError) as error:
         raise EbertError(f"{folder / INFO} is damaged ({error}); train the classifier again") from None

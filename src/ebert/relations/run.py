@@ -8,9 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ebert import __version__, files
+from ebert import __version__
+from ebert._io import files
+from ebert._runs import machine
 from ebert.bert.loading import quiet
-from ebert.finetuning.folder import CHECKPOINTS, alone, announce, begin, describe, finish, machine
+from ebert.finetuning.folder import CHECKPOINTS, alone, announce, begin, describe, finish
 from ebert.finetuning.trainer import Say, best_of
 from ebert.model import EBert
 from ebert.relations.classifier import RelationClassifier

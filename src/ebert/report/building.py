@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ebert import files
+from ebert._io import files
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.progress import Advance, silent
 from ebert.report import curves, differences, examples, facts, filters, frequency, means, relations
 from ebert.report.checking import verified
 from ebert.report.comparing import common

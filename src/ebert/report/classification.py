@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ebert import files
+from ebert._io import files
 from ebert.intervals import Interval
 from ebert.relations.comparing import RESAMPLES, Numbers, difference, macro_f1
 from ebert.relations.scores import confusion, scores

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert import files, packed
+from ebert._io import compressed, files
 from ebert.errors import EbertError
 from ebert.relations.evaluating import ANSWERS, EVALUATIONS
 from ebert.relations.variants import VARIANTS
@@ -130,9 +130,9 @@ def _answers(figures: Path, number: dict[str, int]) -> Answers:
     path = figures.with_name(figures.stem + ANSWERS)
     shipped = path.with_name(f"{path.name}.xz")
     try:
-        with packed.bounded(shipped if shipped.is_file() else path) as file:
+        with compressed.bounded(shipped if shipped.is_file() else path) as file:
             text = file.read().decode()
-    except packed.DAMAGED as error:
+    except compressed.DAMAGED as error:
         raise EbertError(f"{path} cannot be read ({error}); evaluate the run again with --keep") from None
     rows = [json.loads(line) for line in text.split("\n") if line]
     return Answers(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert import files, packed
+from ebert._io import compressed, files
 from ebert.errors import EbertError
 from ebert.probing.metrics import FILTERS, Outcomes
 
@@ -204,8 +204,8 @@ def _rows(
     if path is None:
         return
     try:
-        with packed.bounded(path) as file:
-            for number, line in enumerate(packed.lines(file, path), 1):
+        with compressed.bounded(path) as file:
+            for number, line in enumerate(compressed.lines(file, path), 1):
                 if only is not None and number not in only:
                     continue
                 row = _parse(line)

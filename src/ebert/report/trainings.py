@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ebert import files
+from ebert._io import files
 from ebert.report.plots import COLOURS, INK, drawing
 
 

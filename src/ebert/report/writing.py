@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ebert import files
+from ebert._io import files
 from ebert.report import html, markdown
 from ebert.report.content import Report, flat
 

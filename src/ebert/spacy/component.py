@@ -18,7 +18,7 @@ from spacy.pipeline.pipe import Pipe
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ebert import files, marks
+from ebert._io import files, trusted
 from ebert.errors import EbertError
 from ebert.linking.document import Document
 from ebert.linking.linked import LinkedMention
@@ -196,7 +196,7 @@ class EbertLinker(Pipe):
             "linker": options.linker,
             "vectors": options.vectors,
             "place": place,
-            "saved_here": marks.mark(options.linker, options.vectors, *place),
+            "saved_here": trusted.mark(options.linker, options.vectors, *place),
         }
 
     def _restore(self, record: dict[str, Any], folder: Path) -> "EbertLinker":
@@ -215,9 +215,9 @@ class EbertLinker(Pipe):
         names = named, store, linker, vectors
         if copied:
             linker, vectors = (
-                str(marks.locate(folder, part, ours=False, give="in a config")) for part in (LINKER, VECTORS)
+                str(trusted.locate(folder, part, ours=False, give="in a config")) for part in (LINKER, VECTORS)
             )
-        elif names != ("starter", None, None, None) and not marks.known(record.get("saved_here"), *names):
+        elif names != ("starter", None, None, None) and not trusted.known(record.get("saved_here"), *names):
             raise EbertError(
                 f"{folder} names the linker {named}, and has no mark of being saved on this machine; "
                 "give its linker in the config (spacy.load(..., config=...)), or save it with copy_linker"

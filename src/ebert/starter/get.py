@@ -3,8 +3,8 @@
 import shutil
 from pathlib import Path
 
-from ebert import files
-from ebert.bert.cache import home, locked, remove_leftovers
+from ebert._io import files
+from ebert._io.home import home, locked, remove_leftovers
 from ebert.errors import EbertError
 from ebert.model.folder import ALIGNMENT, INFO, VECTORS
 from ebert.starter import packing

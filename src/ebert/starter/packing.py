@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from ebert import files
+from ebert._io import files
 from ebert.errors import EbertError
 from ebert.vectors.writer import writing
 

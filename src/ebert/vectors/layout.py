@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_origin
 
-from ebert import files
+from ebert._io import files
 from ebert.errors import EbertError
 
 FORMAT = 2  # 1, of version 0.1, has no hashes of files, and keeps what was added in an SQLite file

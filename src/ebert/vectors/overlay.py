@@ -22,7 +22,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from ebert import files, places
+from ebert._io import files, staging
 from ebert.errors import EbertError
 from ebert.vectors import legacy, log
 from ebert.vectors.catalogue import SEARCH, EntityRow, Names
@@ -174,7 +174,7 @@ class Overlay(Names):
         try:
             with FileLock(lock, timeout=PATIENCE, poll_interval=0.002):
                 self._check()  # whoever had it may have replaced the store
-                places.sweep(self.path.parent, self.path.name)  # of those who were killed
+                staging.sweep(self.path.parent, self.path.name)  # of those who were killed
                 yield
         except Timeout:
             raise OSError(f"cannot add to {self.path}: another process is adding for more than a minute") from None
@@ -281,8 +281,8 @@ class Overlay(Names):
         try:
             for frame in log.read(loaded.file, loaded.end, self.path, self._dimension):
                 try:
-                    places = itertools.count(frame.vectors, 4 * self._dimension)
-                    _apply(connection, [(one, next(places), None) for one in frame.additions])
+                    staging = itertools.count(frame.vectors, 4 * self._dimension)
+                    _apply(connection, [(one, next(staging), None) for one in frame.additions])
                 except (sqlite3.DatabaseError, UnicodeEncodeError) as error:  # such as a title twice
                     raise log.damaged(self.path, str(error)) from None
                 loaded.end = frame.end

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+from ebert._io.trusted import locate
 from ebert.errors import EbertError
-from ebert.marks import locate
 from ebert.vectors.store import Vectors
 
 

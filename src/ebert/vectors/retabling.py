@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ebert import files
+from ebert._io import files
 from ebert.errors import EbertError
 from ebert.vectors import catalogue, layout
 from ebert.vectors.catalogue import PAGE, Surface

@@ -5,22 +5,20 @@ as Wikipedia2Vec writes it; all others are words.
 """
 
 import re
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert import packed
+from ebert._io.compressed import open_measured
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.progress import Advance, silent
 
 ENTITY = "ENTITY/"
-PACKED = (".gz", ".bz2")
 BATCH = 1024
 BATCH_BYTES = 16 << 20
 NAME_BYTES = 10_000  # more than any name has
@@ -39,41 +37,9 @@ class Batch:
     outputs: NDArray[Any] | None = None  # output vectors of words, where the file has them
 
 
-class Opened:
-    """A file that was opened, decompressed by its ending; it knows how much of it was read from the disk."""
-
-    def __init__(self, raw: IO[bytes], stream: IO[bytes]) -> None:
-        """Take the file, and the stream of what is in it."""
-        self.stream, self._raw, self._reported = stream, raw, 0
-
-    def report(self, advance: Advance) -> None:
-        """Report what was read since the last time."""
-        position = self._raw.tell()
-        advance(position - self._reported)
-        self._reported = position
-
-
-@contextmanager
-def open_file(path: Path) -> Iterator[Opened]:
-    """Open a file for reading; the error for a damaged one names it."""
-    if not path.is_file():
-        raise EbertError(f"there is no file {path}")
-    try:
-        with path.open("rb") as raw:
-            if path.suffix in PACKED:
-                with packed.UNPACK[path.suffix](raw) as unpacked:
-                    yield Opened(raw, unpacked)
-            else:
-                yield Opened(raw, raw)
-    except packed.DAMAGED as error:
-        if isinstance(error, OSError) and error.errno is not None:  # the disk's fault, not the compression's
-            raise
-        raise EbertError(f"{path} is truncated or damaged: {error}") from None
-
-
 def read_word2vec_binary(path: Path, advance: Advance = silent) -> Generator[Batch, None, None]:
     """Read word2vec's binary format: a header line, then names, each ended by a blank, and raw float32 numbers."""
-    with open_file(path) as opened:
+    with open_measured(path) as opened:
         header = HEADER.match(opened.stream.readline(100))
         if not header:
             raise EbertError(f"{path} does not begin with the two numbers of word2vec's binary format")

@@ -9,9 +9,10 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ebert import files
+from ebert._io import files
+from ebert._io.progress import Advance, silent
+from ebert._io.records import read_table
 from ebert.errors import EbertError, UnknownNameError
-from ebert.progress import Advance, silent
 from ebert.text import letters
 from ebert.vectors import building, layout, lookup, surfaces
 from ebert.vectors.adding import Adder, Wanted
@@ -23,7 +24,6 @@ from ebert.vectors.knowledge import Report, add_many
 from ebert.vectors.matrix import open_matrix
 from ebert.vectors.neighbours import near_entities, near_words
 from ebert.vectors.overlay import Overlay
-from ebert.vectors.tables import read_table
 from ebert.vectors.writer import writing
 from ebert.wikipedia.tokens import words_of
 

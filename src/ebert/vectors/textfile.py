@@ -11,10 +11,11 @@ from itertools import chain
 from pathlib import Path
 from typing import IO
 
+from ebert._io.compressed import open_measured
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.progress import Advance, silent
 from ebert.vectors import numerals
-from ebert.vectors.sources import BATCH, BATCH_BYTES, HEADER, Batch, open_file
+from ebert.vectors.sources import BATCH, BATCH_BYTES, HEADER, Batch
 
 AHEAD = 100  # lines that tell the dimension where no header does
 LINE_BYTES = 4 << 20  # a longer one is not a line of text
@@ -26,7 +27,7 @@ Line = tuple[int, bytes]  # its number, counted from 1, and the line
 
 def read_text(path: Path, advance: Advance = silent) -> Generator[Batch, None, None]:
     """Read a file of text, which may be compressed (``.gz``, ``.bz2``)."""
-    with open_file(path) as opened:
+    with open_measured(path) as opened:
         lines = _lines(opened.stream, path)
         first = _beginning(lines)
         header = HEADER.match(first[0][1]) if first else None

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert import files
+from ebert._io import files
+from ebert._io.compressed import open_measured
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.progress import Advance, silent
 from ebert.text import letters, titles
 from ebert.vectors import sources, textfile
 from ebert.vectors.entity import whole
@@ -77,7 +78,7 @@ def import_vectors(
 
 def detect(path: Path) -> str:
     """Tell the format of a file by its ending and its first bytes."""
-    with sources.open_file(path) as opened:
+    with open_measured(path) as opened:
         start = opened.stream.read(4096)
     if path.suffix == ".npy":
         return "numpy"

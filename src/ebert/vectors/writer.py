@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert import __version__, files
+from ebert import __version__
+from ebert._io import files
 from ebert.errors import EbertError
 from ebert.text import titles
 from ebert.vectors import catalogue, layout

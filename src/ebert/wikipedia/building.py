@@ -10,10 +10,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ebert import __version__, files
+from ebert import __version__
+from ebert._io import files
+from ebert._io.progress import Watch, unwatched
+from ebert._runs import saying_where
 from ebert.errors import EbertError
-from ebert.folders import saying_where
-from ebert.progress import Watch, unwatched
 from ebert.wikipedia import mentions
 from ebert.wikipedia.corpus import INFO, Corpus, CorpusInfo
 from ebert.wikipedia.dump import Dump, look

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert import files
+from ebert._io import files
 from ebert.errors import EbertError
 
 FORMAT = 1

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ebert._io.compressed import limit, too_much
 from ebert.errors import EbertError
-from ebert.packed import limit, too_much
 from ebert.wikipedia.pages import PAGE
 from ebert.wikipedia.unpacking import DamagedError, Packing, unpacked
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert.progress import Advance, silent
+from ebert._io.progress import Advance, silent
 from ebert.wikipedia.corpus import SURFACES, WORDS
 from ebert.wikipedia.names import Names
 from ebert.wikipedia.surfaces import Trie

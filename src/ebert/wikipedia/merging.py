@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert.progress import Advance, silent
+from ebert._io.progress import Advance, silent
 from ebert.wikipedia.corpus import ENTITIES, REDIRECTS, WORDS
 from ebert.wikipedia.names import Numbering
 from ebert.wikipedia.parts import Part, Skipped

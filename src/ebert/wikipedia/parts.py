@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert import files
+from ebert._io import files
 from ebert.errors import EbertError
 
 EXAMPLES = 5  # of what was skipped for one reason

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from ebert._io.compressed import Room, limit
+from ebert._io.progress import Advance
 from ebert.errors import EbertError
-from ebert.packed import Room, limit
-from ebert.progress import Advance
 from ebert.wikipedia import dump as dumps_
 from ebert.wikipedia import pages, pool
 from ebert.wikipedia.dump import Dump, Piece, pieces, streams_in

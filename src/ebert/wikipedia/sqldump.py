@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.progress import Advance, silent
 from ebert.wikipedia.unpacking import lines
 
 SHOWN = 80  # bytes of a bad row

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert.progress import Advance, silent
+from ebert._io.progress import Advance, silent
 from ebert.wikipedia.compiled import jit
 from ebert.wikipedia.names import LINE, Names
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Literal, Protocol
 
-from ebert.packed import limit, too_much
-from ebert.progress import Advance, silent
+from ebert._io.compressed import limit, too_much
+from ebert._io.progress import Advance, silent
 
 READ = 1 << 16  # bytes of the file at a time: what is known of where it is damaged
 BLOCK = 1 << 22  # bytes unpacked at a time, at most

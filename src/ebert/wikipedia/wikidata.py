@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ebert import files
+from ebert._io import files
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.progress import Advance, silent
 from ebert.text import titles
 from ebert.wikipedia import sqldump
 from ebert.wikipedia.corpus import WIKIDATA, Corpus

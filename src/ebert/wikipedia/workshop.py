@@ -10,9 +10,10 @@ from typing import Any
 
 import filelock
 
-from ebert import __version__, files, places
+from ebert import __version__
+from ebert._io import files, staging
+from ebert._io.staging import is_temporary
 from ebert.errors import EbertError
-from ebert.places import is_temporary
 from ebert.wikipedia import dump
 from ebert.wikipedia.dump import Dump
 from ebert.wikipedia.making import Options
@@ -57,7 +58,7 @@ class Workshop:
 
     def remove(self) -> None:
         """Throw the parts away."""
-        places.discard(self.path)
+        staging.discard(self.path)
 
 
 @contextmanager
@@ -75,7 +76,7 @@ def workshop(out: Path, dumps: list[Dump], options: Options, *, overwrite: bool)
     except filelock.Timeout:
         raise EbertError(f"another process is building {out}; wait for it or choose another --out") from None
     try:
-        places.sweep(path)
+        staging.sweep(path)
         _claim(path, _manifest(dumps, options), overwrite=overwrite)
         yield Workshop(path)
     finally:

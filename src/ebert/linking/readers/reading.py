@@ -4,7 +4,7 @@ import io
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from ebert import packed
+from ebert._io import compressed
 from ebert.errors import EbertError
 from ebert.linking.readers import aida, jsonl, kilt, nif
 from ebert.linking.readers.labelled import Reading
@@ -99,12 +99,12 @@ def contents(path: Path) -> str:
     if path.is_dir():
         raise EbertError(f"{path} is a folder; give a file in it")
     try:
-        with packed.bounded(path) as file:
+        with compressed.bounded(path) as file:
             data = file.read()
     except FileNotFoundError:
         raise EbertError(f"there is no file {path}") from None
-    except packed.DAMAGED as error:
-        if path.suffix not in packed.UNPACK:
+    except compressed.DAMAGED as error:
+        if path.suffix not in compressed.UNPACK:
             raise
         raise EbertError(f"{path} cannot be unpacked ({error}); get it again") from None
     try:

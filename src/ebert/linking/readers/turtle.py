@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ebert import packed
+from ebert._io import compressed
 from ebert.errors import EbertError
 
 DEEPEST = 100  # brackets in brackets
@@ -73,7 +73,7 @@ class _Parser:
         self._text, self._name = text, name
         self._prefixes: dict[str, str] = {}
         self._known: dict[str, str] = {}  # names, written out: most stand in a file many times
-        self._room = self._most = max(ROOM + TIMES * len(text), packed.chosen() or 0)
+        self._room = self._most = max(ROOM + TIMES * len(text), compressed.chosen() or 0)
         self._base, self._blanks, self._depth = "", 0, 0
         self._tokens = self._split()
         self._next = next(self._tokens)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ebert import files, places
+from ebert._io import files, staging
 from ebert.errors import EbertError
 from ebert.vectors.training.options import TrainingOptions
 from ebert.vectors.training.trainer import MATRICES, State
@@ -60,7 +60,7 @@ def load(folder: Path, run: dict[str, Any], fresh: State) -> State:
 def remove(folder: Path) -> None:
     """Remove the checkpoint of a training that is complete."""
     if folder.is_dir():
-        places.discard(folder)
+        staging.discard(folder)
 
 
 def _read(path: Path, shape: tuple[int, ...]) -> Any:

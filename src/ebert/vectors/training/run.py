@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebert._io.progress import progress
 from ebert.errors import EbertError
-from ebert.progress import progress
 from ebert.vectors import writer
 from ebert.vectors.catalogue import PAGE
 from ebert.vectors.training import checkpoint, options, task, trainer

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.progress import Advance, silent
 from ebert.vectors.catalogue import PAGE
 from ebert.vectors.training import kernel
 from ebert.vectors.training.options import TrainingOptions

@@ -13,9 +13,11 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
+from ebert._io.progress import Advance
 from ebert.errors import EbertError
 
 VARIABLE = "EBERT_MAX_UNPACKED"
@@ -128,3 +130,35 @@ def lines(file: IO[bytes], path: Path, most: int | None = None) -> Iterator[byte
         if len(line) > most:
             raise too_much(f"line {number:,} of {path}", most)
         yield line
+
+
+class Opened:
+    """An open file, decompressed by its ending, that knows how much of it was read from the disk."""
+
+    def __init__(self, raw: IO[bytes], stream: IO[bytes]) -> None:
+        """Take the file, and the stream of what is in it."""
+        self.stream, self._raw, self._reported = stream, raw, 0
+
+    def report(self, advance: Advance) -> None:
+        """Report what was read since the last time."""
+        position = self._raw.tell()
+        advance(position - self._reported)
+        self._reported = position
+
+
+@contextmanager
+def open_measured(path: Path) -> Iterator[Opened]:
+    """Open a file for reading; the error for a damaged one names it."""
+    if not path.is_file():
+        raise EbertError(f"there is no file {path}")
+    try:
+        with path.open("rb") as raw:
+            if path.suffix in UNPACK:
+                with UNPACK[path.suffix](raw) as unpacked:
+                    yield Opened(raw, unpacked)
+            else:
+                yield Opened(raw, raw)
+    except DAMAGED as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the disk's fault, not the compression's
+            raise
+        raise EbertError(f"{path} is truncated or damaged: {error}") from None

@@ -12,7 +12,7 @@ import secrets
 import tempfile
 from pathlib import Path
 
-from ebert.bert.cache import home, locked
+from ebert._io.home import home, locked
 from ebert.errors import EbertError
 
 

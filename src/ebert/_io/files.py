@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from ebert import packed, places
+from ebert._io import compressed, staging
 from ebert.errors import EbertError
 
 BLOCK = 1 << 20  # bytes to copy at a time
@@ -28,14 +28,14 @@ def replacing(path: Path, mode: str = "wb", *, sweep: bool = True) -> Iterator[I
     """
     make_parent(path)
     if sweep:
-        places.sweep(path.parent, path.name)
-    with places.beside(path) as place:
-        with (place / places.NEW).open(mode, encoding=None if "b" in mode else "utf-8") as file:
+        staging.sweep(path.parent, path.name)
+    with staging.beside(path) as place:
+        with (place / staging.NEW).open(mode, encoding=None if "b" in mode else "utf-8") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        (place / places.NEW).replace(path)
-        places.sync(path.parent)
+        (place / staging.NEW).replace(path)
+        staging.sync(path.parent)
 
 
 @contextmanager
@@ -50,17 +50,17 @@ def replacing_folder(path: Path, *, overwrite: bool = False, marker: str | None 
     path = _behind_links(path)
     refuse_existing(path, overwrite=overwrite, marker=marker)
     make_parent(path)
-    places.sweep(path.parent, path.name)
-    with places.beside(path) as place:
-        (place / places.NEW).mkdir()
-        yield place / places.NEW
-        for file in (place / places.NEW).rglob("*"):
+    staging.sweep(path.parent, path.name)
+    with staging.beside(path) as place:
+        (place / staging.NEW).mkdir()
+        yield place / staging.NEW
+        for file in (place / staging.NEW).rglob("*"):
             if not file.is_symlink():
-                places.sync(file)
-        places.sync(place / places.NEW)
+                staging.sync(file)
+        staging.sync(place / staging.NEW)
         refuse_existing(path, overwrite=overwrite, marker=marker)  # somebody may have made one meanwhile
         _swap(place, path)
-        places.sync(path.parent)
+        staging.sync(path.parent)
 
 
 def refuse_existing(path: Path, *, overwrite: bool, marker: str | None = None) -> None:
@@ -100,7 +100,7 @@ def refuse_unwritable(path: Path) -> None:
 
 def recover(path: Path) -> None:
     """Put a folder back that an interrupted swap left aside; wait for a swap that is under way."""
-    places.recover(_behind_links(path))
+    staging.recover(_behind_links(path))
 
 
 def visible(folder: Path) -> list[Path]:
@@ -122,7 +122,7 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     try:
         if path.exists() and not path.is_file():
             raise EbertError(f"{path} is not a file; make {what} again or restore it")  # a pipe would be waited for
-        with packed.bounded(path) as file:
+        with compressed.bounded(path) as file:
             value = json.loads(file.read())
     except FileNotFoundError:
         raise EbertError(f"{path.parent} is not {what}: it has no {path.name}") from None
@@ -141,7 +141,7 @@ def sha256(path: Path) -> str:
 
 def _swap(place: Path, path: Path) -> None:
     """Put what is new in a place where `path` is. What was there before is in the place then."""
-    new, old = place / places.NEW, place / places.OLD
+    new, old = place / staging.NEW, place / staging.OLD
     try:
         while True:
             if path.exists():

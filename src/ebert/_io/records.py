@@ -1,16 +1,20 @@
-"""Reading a knowledge base from a file, row by row: CSV and TSV whose first line names the columns, or JSON lines."""
+"""Reading rows of files, each with the number of its line: text, JSON lines, and tables (CSV, TSV, JSON lines).
+
+A row that cannot be read is given as the error that says why, so that the caller can list it and go on. Errors do not
+name the place; whoever raises one adds the file and the line.
+"""
 
 import csv
 import json
 import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from ebert._io import compressed, files
+from ebert._io.compressed import Opened, Room, limit, open_measured
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.packed import Room, limit
-from ebert.progress import Advance, silent
-from ebert.vectors.sources import PACKED, Opened, open_file
 
 Row = tuple[int, dict[str, Any] | EbertError]  # the number of its line, and its fields or why it has none
 
@@ -19,12 +23,71 @@ ROW = 128  # bytes that a line counts as at least: to list it as one that cannot
 FIELD = 1 << 20  # letters of a field in CSV; beyond them a quotation mark was never closed
 
 
+def read_text(path: Path) -> str:
+    """Return the text of a file, decompressed if its name says that it is compressed.
+
+    Raise `EbertError` if there is no such file, or if it is damaged or not UTF-8.
+    """
+    if path.is_dir():
+        raise EbertError(f"{path} is a folder; give a file in it")
+    try:
+        with compressed.bounded(path) as file:
+            data = file.read()
+    except FileNotFoundError:
+        raise EbertError(f"there is no file {path}") from None
+    except compressed.DAMAGED as error:
+        if path.suffix not in compressed.UNPACK:
+            raise
+        raise EbertError(f"{path} cannot be unpacked ({error}); get it again") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise EbertError(f"{path} is not UTF-8 ({error}); convert it") from None
+
+
+def read_list(path: str | Path) -> list[str]:
+    """Return the lines of a text file that are not blank, without the space around them."""
+    return [line.strip() for line in read_text(Path(path)).split("\n") if line.strip()]
+
+
+def parse_object(line: str | bytes) -> dict[str, Any]:
+    """Return the JSON object in a line, or raise `EbertError`."""
+    try:
+        value = json.loads(line)
+    except RecursionError:
+        raise EbertError("it is not JSON (nested too deeply)") from None
+    except ValueError as error:  # broken JSON, broken UTF-8, a number of 5,000 digits
+        raise EbertError(f"it is not JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise EbertError(f"it is not a JSON object but {type(value).__name__}")
+    return value
+
+
+def objects(lines: Iterable[str | bytes], first: int = 1) -> Iterator[Row]:
+    """Yield the JSON objects of lines with their numbers; blank lines are passed over."""
+    for number, line in enumerate(lines, first):
+        if line.strip():
+            try:
+                yield number, parse_object(line)
+            except EbertError as error:
+                yield number, error
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write JSON lines atomically."""
+    with files.replacing(path, "w") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n")
+
+
 def read_table(path: Path, *, needed: str = "title", advance: Advance = silent) -> Generator[Row, None, None]:
-    """Read a file; columns are known by their names, of which `needed` must be one. The progress is in bytes."""
-    kind = Path(path.stem).suffix if path.suffix in PACKED else path.suffix
+    """Read a file; columns are known by their names, of which `needed` must be one. Progress is reported in bytes."""
+    kind = Path(path.stem).suffix if path.suffix in compressed.UNPACK else path.suffix
     if kind not in (".csv", ".tsv", ".jsonl", ".ndjson"):
-        raise EbertError(f"{path} is not a table that can be read: .csv, .tsv or .jsonl (and .gz or .bz2) is needed")
-    with open_file(path) as opened:
+        raise EbertError(
+            f"{path} is not a table that can be read: .csv, .tsv or .jsonl (and .gz, .bz2 or .xz) is needed"
+        )
+    with open_measured(path) as opened:
         lines = _Lines(opened, path, advance)
         rows = _objects(lines) if kind in (".jsonl", ".ndjson") else _records(lines, path, kind, needed)
         for number, fields in rows:
@@ -43,7 +106,7 @@ class _Lines:
         self.record = 0  # bytes of the record so far, which may have several lines
         # Only rows that cannot be used are held, but all of them may be such; no limit for tables of any length.
         size = path.stat().st_size
-        self._room = Room(path, limit(size, sys.maxsize)) if path.suffix in PACKED else None
+        self._room = Room(path, limit(size, sys.maxsize)) if path.suffix in compressed.UNPACK else None
 
     def __iter__(self) -> Iterator[str]:
         while line := self._opened.stream.readline(LINE_BYTES):
@@ -63,24 +126,15 @@ class _Lines:
 
 
 def _objects(lines: _Lines) -> Iterator[Row]:
-    """Go through JSON objects, one a line."""
+    """Yield JSON objects, one on each line."""
     for line in lines:
         lines.record = 0
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
-            yield lines.number, EbertError(f"it is not JSON ({error})")
-            continue
-        if isinstance(value, dict):
+        for _, value in objects([line]):
             yield lines.number, value
-        else:
-            yield lines.number, EbertError(f"it is not a JSON object but {type(value).__name__}")
 
 
 def _records(lines: _Lines, path: Path, kind: str, needed: str) -> Iterator[Row]:
-    """Go through records of CSV or TSV, whose first line names the columns."""
+    """Yield the records of CSV or TSV, whose first line names the columns."""
     source = iter(lines)
     header = next((line for line in source if line.strip()), "")
     reader, columns = _columns(header, source, path, kind, needed)
@@ -125,7 +179,7 @@ def _columns(
 
 
 def _is_text(fields: dict[str, Any]) -> bool:
-    """Tell whether all is Unicode: bytes that were not are marked by halves of surrogate pairs."""
+    """Return whether all is Unicode: bytes that were not are marked by halves of surrogate pairs."""
     for name, value in fields.items():
         for text in (name, *(value if isinstance(value, list) else [value])):
             try:

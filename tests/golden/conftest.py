@@ -10,6 +10,16 @@ Look at the difference (`git diff tests/golden/data`) before committing it. `dat
 """
 
 import pytest
+from golden_world import World
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """The tiny world, with its folder as the current one."""
+    with pytest.MonkeyPatch.context() as patch:
+        root = tmp_path_factory.mktemp("golden")
+        patch.chdir(root)
+        yield World(root)
 
 
 @pytest.fixture(scope="session", autouse=True)

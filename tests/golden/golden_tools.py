@@ -18,8 +18,14 @@ from typing import Any, NamedTuple
 
 DATA = Path(__file__).parent / "data"
 WRITING = os.environ.get("EBERT_GOLDEN") == "write"
-VOLATILE = {"seconds", "machine", "ebert", "created", "versions", "words/second"}  # only their type is frozen
+# Only the type of these is frozen: times, versions, and hashes of what depends on the processor, place or library.
+VOLATILE = {
+    "seconds", "loop_seconds", "finish_seconds", "seconds of the last start", "words_per_second", "gflops", "machine",
+    "ebert", "version", "saved_here", "alignment_sha256", "catalogue.sqlite", "weights",
+}  # fmt: skip
 # Files of floats that went through BLAS or torch: names, types and shapes are frozen, and numbers within a tolerance.
+HASHED = ("model", "alignment", "vectors")  # in the identity of a run
+HITS = ("hits@1", "hits@2", "hits@10", "hits@100")
 BY_LOOKS = (".svg", ".html", ".png")
 
 
@@ -65,18 +71,26 @@ def shape(value: Any) -> Any:
     return "null" if value is None else type(value).__name__
 
 
-def scrub(value: Any, root: Path | None = None, *, volatile: set[str] = VOLATILE) -> Any:
-    """Return a JSON value without times, versions and places of this machine."""
+def scrub(value: Any, root: Path | None = None, *, hashes: bool = True) -> Any:
+    """Return a JSON value without times, versions and places of this machine, and without hashes of files if so told."""
     if isinstance(value, dict):
+        if "hits@1" in value:  # of the hundred hits@k of a probing, some are enough
+            value = {key: part for key, part in value.items() if not key.startswith("hits@") or key in HITS}
         return {
-            key: f"<{shape(part)}>" if key in volatile else scrub(part, root, volatile=volatile)
+            key: f"<{shape(part)}>" if _volatile(key, part, hashes=hashes) else scrub(part, root, hashes=hashes)
             for key, part in value.items()
         }
     if isinstance(value, list):
-        return [scrub(part, root, volatile=volatile) for part in value]
+        return [scrub(part, root, hashes=hashes) for part in value]
     if isinstance(value, str) and root is not None:
         return value.replace(str(root.resolve()), "<root>").replace(str(root), "<root>")
     return value
+
+
+def _volatile(key: str, part: Any, *, hashes: bool) -> bool:
+    if key in VOLATILE or (key == "sha256" and not hashes):
+        return True
+    return key in HASHED and isinstance(part, str) and re.fullmatch("[0-9a-f]{64}", part) is not None
 
 
 def differences(frozen: Any, now: Any, *, within: float, where: str = "") -> list[str]:
@@ -152,21 +166,21 @@ def _rounded(value: Any) -> Any:
     return float(f"{value:.7g}") if isinstance(value, float) else value
 
 
-def folder(path: Path, root: Path, *, inexact: tuple[str, ...] = (), loose: tuple[str, ...] = ()) -> dict[str, Any]:
+def folder(path: Path, root: Path, *, inexact: tuple[str, ...] = (), hashes: bool = True) -> dict[str, Any]:
     """Describe the files of a folder: JSON by its content, SQLite by its schema and rows, tensors by their numbers.
 
-    All others by their hashes, but plots and pages by being there. Of files matching `inexact` only names, and of
-    tensors only shapes, are described; of JSON matching `loose` only the shape.
+    All others by their hashes, but plots and pages by being there, and hidden files not at all. Of files matching
+    `inexact` only names are described, and of tensors shapes. `hashes`: whether JSON may hold hashes of files.
     """
     found = {}
     for file in sorted(path.rglob("*")):
-        name = file.relative_to(path).as_posix()
-        if file.is_file():
-            found[name] = _file(file, root, any(map(file.match, inexact)), any(map(file.match, loose)))
+        name = re.sub(r"-[0-9a-f]{8,}", "-<hex>", file.relative_to(path).as_posix())
+        if file.is_file() and not file.name.startswith("."):
+            found[name] = _file(file, root, inexact=any(map(file.match, inexact)), hashes=hashes)
     return found
 
 
-def _file(file: Path, root: Path, inexact: bool, loose: bool) -> Any:
+def _file(file: Path, root: Path, *, inexact: bool, hashes: bool) -> Any:
     if file.suffix == ".safetensors":
         return tensors(file, numbers=not inexact)
     if file.suffix == ".npy":
@@ -174,11 +188,9 @@ def _file(file: Path, root: Path, inexact: bool, loose: bool) -> Any:
     if file.suffix in BY_LOOKS or inexact:
         return "a file"
     if file.suffix == ".json" and file.name != "tokenizer.json":
-        value = scrub(json.loads(file.read_text("utf-8")), root)
-        return shape(value) if loose else value
+        return scrub(json.loads(file.read_text("utf-8")), root, hashes=hashes)
     if file.suffix == ".jsonl":
-        rows = [scrub(json.loads(line), root) for line in file.read_text("utf-8").splitlines()]
-        return shape(rows) if loose else rows
+        return [scrub(json.loads(line), root, hashes=hashes) for line in file.read_text("utf-8").splitlines()]
     if file.suffix == ".sqlite":
         return sqlite(file)
     return f"sha256 {hashlib.sha256(file.read_bytes()).hexdigest()}"
@@ -227,8 +239,11 @@ def sqlite(file: Path) -> dict[str, Any]:
     """Describe a database: what makes its tables, and their rows."""
     with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as opened:
         schema = dict(opened.execute("select name, sql from sqlite_master where sql is not null order by name"))
-        names = [name for (name,) in opened.execute("select name from sqlite_master where type='table' order by name")]
+        tables = opened.execute("select name, sql from sqlite_master where type = 'table' order by name").fetchall()
+        indexes = tuple(name for name, sql in tables if "VIRTUAL" in sql)  # whose own tables are SQLite's affair
+        names = [name for name, _ in tables if not name.startswith(indexes or "sqlite_")]
         rows = {name: sorted(map(_row, opened.execute(f"select * from {name}"))) for name in names}
+    schema = {name: sql for name, sql in schema.items() if name in indexes or not name.startswith(indexes or "-")}
     return {"schema": {name: re.sub(r"\s+", " ", sql) for name, sql in schema.items()}, "rows": rows}
 
 

@@ -128,7 +128,6 @@ class Journal:
     """JSON lines that are appended one by one; half a line at the end, as a kill leaves it, is dropped."""
 
     def __init__(self, path: Path) -> None:
-        """Name the file, which is opened by ``with``."""
         self._path = path
         self._file: IO[bytes] | None = None
 

@@ -51,8 +51,7 @@ def test_bad_input(ebert, model, corpus, tmp_path, arguments, message):
 
 
 @pytest.mark.parametrize(
-    ("missing", "extra", "more"),
-    [("pyarrow.parquet", "ebert[bulk]", []), ("ray", "ebert[ray]", ["--engine", "ray"])],
+    ("missing", "extra", "more"), [("pyarrow.parquet", "ebert[bulk]", []), ("ray", "ebert[ray]", ["--engine", "ray"])]
 )
 def test_a_missing_extra_is_named(ebert, model, corpus, tmp_path, monkeypatch, missing, extra, more):
     monkeypatch.setitem(sys.modules, missing, None)

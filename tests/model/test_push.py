@@ -44,8 +44,7 @@ def test_a_pushed_model_brings_its_store_and_answers_elsewhere(tiny, tmp_path, r
     (tmp_path / "remote").mkdir()
     with hub(NAME, tmp_path / "remote") as server:
         run(
-            server,
-            f"from ebert import EBert; EBert.from_pretrained({str(tmp_path / 'model')!r}).push_to_hub({NAME!r})",
+            server, f"from ebert import EBert; EBert.from_pretrained({str(tmp_path / 'model')!r}).push_to_hub({NAME!r})"
         )
         there = {path.relative_to(tmp_path / "remote").as_posix() for path in (tmp_path / "remote").rglob("*.*")}
         assert {"ebert.json", "alignment.safetensors", "README.md", "vectors/store.json"} <= there

@@ -44,10 +44,7 @@ def runs(tmp_path):
     vectors = number % 3
     plain = np.where(number % 2 == 0, gold, (gold + 1) % 80)
     better = np.where(vectors == 2, gold, plain)
-    return [
-        write(tmp_path / "bert", "bert", plain, vectors),
-        write(tmp_path / "concat", "concat", better, vectors),
-    ]
+    return [write(tmp_path / "bert", "bert", plain, vectors), write(tmp_path / "concat", "concat", better, vectors)]
 
 
 def rows(folder, table):

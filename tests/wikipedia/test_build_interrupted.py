@@ -167,8 +167,7 @@ def stopped(path, out, **options):
 
 
 @pytest.mark.parametrize(
-    ("options", "named"),
-    [({"lowercase": True}, "lowercase"), ({"namespaces": [0, 1]}, "namespaces"), ({}, "dumps")],
+    ("options", "named"), [({"lowercase": True}, "lowercase"), ({"namespaces": [0, 1]}, "namespaces"), ({}, "dumps")]
 )
 def test_parts_of_another_build_are_not_used(tmp_path, monkeypatch, options, named):
     path = write_as("xml", tmp_path, many_pages(20))

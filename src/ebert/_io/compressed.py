@@ -68,7 +68,6 @@ class Room:
     """How much may still come out of a file."""
 
     def __init__(self, path: Path, most: int) -> None:
-        """Begin with all of it."""
         self._path, self._most, self._left = path, most, most
 
     def take(self, count: int) -> None:
@@ -136,7 +135,6 @@ class Opened:
     """An open file, decompressed by its ending, that knows how much of it was read from the disk."""
 
     def __init__(self, raw: IO[bytes], stream: IO[bytes]) -> None:
-        """Take the file, and the stream of what is in it."""
         self.stream, self._raw, self._reported = stream, raw, 0
 
     def report(self, advance: Advance) -> None:

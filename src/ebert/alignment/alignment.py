@@ -33,18 +33,13 @@ class Alignment:
         options: AlignmentOptions,
         report: AlignmentReport,
     ) -> None:
-        """Use `Alignment.fit` or `Alignment.load` instead; without a weight, vectors are carried as they are."""
         self.weight, self.bias = weight, bias  # (target, source), (target,)
         self.source, self.target = source, target
         self.options, self.report = options, report
 
     @classmethod
     def fit(
-        cls,
-        vectors: Vectors,
-        pieces: Mapping[str, int],
-        embedding: ArrayLike,
-        options: AlignmentOptions | None = None,
+        cls, vectors: Vectors, pieces: Mapping[str, int], embedding: ArrayLike, options: AlignmentOptions | None = None
     ) -> "Alignment":
         """Fit W on the words of a store that are wordpieces.
 
@@ -62,9 +57,7 @@ class Alignment:
                 "large; are its vectors, and those of the encoder, as they should be?"
             )
         report = AlignmentReport(
-            pairs=len(x),
-            r2=_r2(x @ weight.T + bias, y),
-            **_held_out(x, y, weights, rows, table, options),
+            pairs=len(x), r2=_r2(x @ weight.T + bias, y), **_held_out(x, y, weights, rows, table, options)
         )
         return cls(
             weight.astype(np.float32, order="C"),  # safetensors writes the bytes as they lie in memory
@@ -131,12 +124,7 @@ class Alignment:
         except (SafetensorError, OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise EbertError(f"{path} is damaged ({error}); make it again with 'ebert align'") from None
         return cls(
-            tensors.get("weight"),
-            tensors.get("bias"),
-            source=source,
-            target=target,
-            options=options,
-            report=report,
+            tensors.get("weight"), tensors.get("bias"), source=source, target=target, options=options, report=report
         )
 
 

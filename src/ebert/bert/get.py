@@ -119,10 +119,7 @@ def _ask(name: str, folder: Path, fetchers: dict[str, Fetcher]) -> Path:
 
 
 def _make(name: str, folder: Path, fetch: Fetcher) -> None:
-    with (
-        beside(folder) as work,
-        replacing_folder(folder, overwrite=True) as into,
-    ):
+    with beside(folder) as work, replacing_folder(folder, overwrite=True) as into:
         (work / NEW).mkdir()
         origin = fetch(name, into, work / NEW)
         describe(into, name=name, origin=origin)

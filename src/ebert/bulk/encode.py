@@ -78,7 +78,6 @@ class EncodeWorker:
     """An encoder at work."""
 
     def __init__(self, job: EncodeJob, model: "EBert") -> None:
-        """Take the model."""
         from ebert.bulk.identity import of_parts
         from ebert.model.sequence import check
 

@@ -34,7 +34,6 @@ class JobFolder:
     """The folder of a job that is this process's alone."""
 
     def __init__(self, path: Path, identity: dict[str, Any]) -> None:
-        """Use `opened` instead."""
         self.path, self.identity, self.key = path, identity, key_of(identity)
 
     def file(self, shard: Shard) -> Path:

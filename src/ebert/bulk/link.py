@@ -67,7 +67,6 @@ class LinkWorker:
     """A linker at work."""
 
     def __init__(self, job: LinkJob, linker: "Linker") -> None:
-        """Take the linker."""
         from ebert.bulk.identity import of_parts
 
         self._job, self._linker = job, linker

@@ -85,7 +85,6 @@ class ProbeWorker:
     """An encoder that is asked."""
 
     def __init__(self, job: ProbeJob, model: "EBert") -> None:
-        """Take the model and choose the candidates."""
         from ebert.bulk.identity import of_parts
         from ebert.model.sequence import check
         from ebert.probing.asking import Asker
@@ -197,12 +196,7 @@ def schema() -> "pa.Schema":
     import pyarrow as pa
 
     answer = {"token": pa.string(), "probability": pa.float64()}
-    mode = {
-        "mode": pa.string(),
-        "rank": pa.int64(),
-        "probability": pa.float64(),
-        "top": pa.list_(pa.struct(answer)),
-    }
+    mode = {"mode": pa.string(), "rank": pa.int64(), "probability": pa.float64(), "top": pa.list_(pa.struct(answer))}
     columns = {
         "row": pa.int64(),
         "id": pa.string(),

@@ -69,7 +69,6 @@ class Reader:
     """Reads shards. It keeps its file open, as the next shard begins where this one ends."""
 
     def __init__(self, read: ReadOptions, columns: Sequence[str]) -> None:
-        """Of a table, the given columns are read (if it has them), and those of text and name."""
         self._read, self._columns = read, columns
         self._source: Source | None = None
         self._stream: IO[bytes] | None = None

@@ -56,7 +56,6 @@ class ShardWork:
     """Does shards, one after the other. It can be sent to another process, and loads the model there, once."""
 
     def __init__(self, task: Task) -> None:
-        """Nothing is loaded yet."""
         self.task = task
         self._worker: Worker | None = None
         self._reader: Reader | None = None

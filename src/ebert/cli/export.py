@@ -14,13 +14,7 @@ from ebert.cli.common import json_option, model_folder, overwrite_option, print_
 @overwrite_option
 @json_option
 def command(
-    model: str,
-    entities: str,
-    out: str,
-    vectors: str | None,
-    predict_entities: bool,
-    overwrite: bool,
-    as_json: bool,
+    model: str, entities: str, out: str, vectors: str | None, predict_entities: bool, overwrite: bool, as_json: bool
 ) -> None:
     """Write a checkpoint for plain transformers in which chosen entities are tokens, written [[Title]].
 

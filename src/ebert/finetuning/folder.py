@@ -83,7 +83,7 @@ def finish(out: Path, info: Mapping[str, Any], metrics: Mapping[str, Any]) -> No
 def describe(model: EBert) -> dict[str, Any]:
     """Say which encoder, store and alignment a model has."""
     facts: dict[str, Any] = {
-        "encoder": {"name": model.name, "fingerprint": fingerprint(model.encoder, model.tokenizer)},
+        "encoder": {"name": model.name, "fingerprint": fingerprint(model.encoder, model.tokenizer)}
     }
     if model.vectors is not None and model.alignment is not None:
         store = model.vectors

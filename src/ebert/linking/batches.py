@@ -23,16 +23,8 @@ class Batcher:
     """Makes the tensors of a batch."""
 
     def __init__(
-        self,
-        encoder: Encoder,
-        cutter: Cutter,
-        entities: Entities,
-        model: LinkingModel,
-        *,
-        mask: Mask,
-        link_prior: bool,
+        self, encoder: Encoder, cutter: Cutter, entities: Entities, model: LinkingModel, *, mask: Mask, link_prior: bool
     ) -> None:
-        """Work for a model; the encoder says how positions are numbered."""
         self._cutter, self._entities, self._model, self._mask = cutter, entities, model, mask
         self._link_prior = link_prior
         self._first = encoder.first_position if encoder.takes_positions else None

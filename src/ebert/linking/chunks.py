@@ -54,7 +54,6 @@ class Cutter:
     """Cuts documents into chunks of wordpieces."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, most: int) -> None:
-        """Cut into chunks of at most `most` wordpieces, special tokens and the paper's three marks included."""
         if not tokenizer.is_fast:
             raise EbertError(
                 f"{type(tokenizer).__name__} cannot tell where its pieces come from in the text; "

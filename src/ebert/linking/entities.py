@@ -17,7 +17,6 @@ class Entities:
     """Looks entities up by title and carries their vectors."""
 
     def __init__(self, vectors: Vectors, alignment: Alignment) -> None:
-        """Work with a store."""
         self.vectors, self.alignment = vectors, alignment
         self._known: dict[str, Entity] = {}
         self._stamp = vectors.stamp

@@ -85,7 +85,6 @@ class TrainingSet(Dataset[list[Item]]):
     """What an epoch sees; set `epoch` before going through it. What it gives depends on the seed and the epoch only."""
 
     def __init__(self, linker: Linker, given: Sequence[Example], *, nulls: float, seed: int) -> None:
-        """Take labelled chunks and the share of over-generated spans to use."""
         self._linker, self._given, self._share, self._seed = linker, given, nulls, seed
         self._paper = linker.options.strategy == "paper"
         self._gold = [(n, placed, label) for n, one in enumerate(given) for placed, label in one.gold]

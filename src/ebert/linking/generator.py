@@ -70,7 +70,6 @@ class TableGenerator:
     """
 
     def __init__(self, vectors: Vectors, options: GeneratorOptions | None = None) -> None:
-        """Take a store and the way to choose."""
         self.vectors, self.options = vectors, options or GeneratorOptions()
         self._stamp = vectors.stamp
         self._look_up = lru_cache(REMEMBERED)(self._looked_up)

@@ -52,7 +52,6 @@ class GivenGenerator:
     """Gives the spans that a file has for a document. `dropped` counts candidates that the store does not have."""
 
     def __init__(self, rows: Iterable[jsonl.Row], vectors: Vectors, *, candidates: int = 30) -> None:
-        """Read the objects of a file."""
         self.dropped: Counter[str] = Counter()
         self._source: dict[str, str] = {}
         self._resolver, self._most = Resolver(vectors), candidates

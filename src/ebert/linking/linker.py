@@ -54,7 +54,6 @@ class Linker:
         options: LinkerOptions,
         generator: Generator | GeneratorOptions | None = None,
     ) -> None:
-        """Put the parts together; use `fresh` or `from_pretrained` instead."""
         if options.strategy == "packed":
             packed.check(encoder)
         self.module, self.vectors, self.alignment, self.options = module, vectors, alignment, options

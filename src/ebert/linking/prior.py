@@ -45,7 +45,6 @@ class PriorLinker:
     """Links by priors alone. It gives what a trained linker gives, so that both can be judged alike."""
 
     def __init__(self, generator: Generator, options: PriorOptions | None = None) -> None:
-        """Take a candidate generator."""
         self.generator, self.options = generator, options or PriorOptions()
 
     def link(self, documents: Iterable[Document]) -> Iterator[Linked]:

@@ -34,7 +34,6 @@ class Resolver:
     """Finds the title in a store that a name stands for."""
 
     def __init__(self, vectors: Vectors, ids: Mapping[int, str] | None = None) -> None:
-        """Take a store, and titles by Wikidata id if the store has few ids of its own."""
         self._vectors, self._ids = vectors, ids or {}
         self._known: dict[tuple[str, ...], str | None] = {}
         self._titled: dict[str, str | None] = {}

@@ -77,7 +77,6 @@ class EpochSampler(Sampler[int]):
     """Gives all indices in an order that depends on the seed and the epoch only."""
 
     def __init__(self, size: int, *, seed: int) -> None:
-        """Set `epoch` before going through an epoch."""
         self._size, self._seed, self.epoch = size, seed, 0
 
     def __len__(self) -> int:

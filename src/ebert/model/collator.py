@@ -28,7 +28,6 @@ class EntityCollator:
     """
 
     def __init__(self, injector: Injector, mode: Mode) -> None:
-        """Use `EBert.collator` instead."""
         check(mode)
         # Data loaders work on the CPU, often in processes of their own: the model's device stays out of it.
         self._injector = injector.on_cpu()

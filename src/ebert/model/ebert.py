@@ -55,7 +55,6 @@ class EBert(
     """
 
     def __init__(self, encoder: Encoder, vectors: Vectors | None = None, alignment: Alignment | None = None) -> None:
-        """Put the parts together; use `fit`, `plain` or `from_pretrained` instead."""
         if (vectors is None) != (alignment is None):
             raise EbertError("vectors and an alignment go together")
         if vectors is not None and alignment is not None and alignment.source != vectors.dimension:

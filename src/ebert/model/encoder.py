@@ -27,7 +27,6 @@ class Encoder:
     """A transformers masked LM and its tokenizer, with what injection needs to know about them."""
 
     def __init__(self, module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> None:
-        """Look at a model; `name` is what it is called in messages and model folders."""
         self.module, self.tokenizer, self.name = module, tokenizer, name
         parameters = inspect.signature(module.forward).parameters
         if "inputs_embeds" not in parameters:

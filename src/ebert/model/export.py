@@ -31,12 +31,7 @@ LIST = "entities.json"
 
 
 def export(
-    model: EBert,
-    entities: Iterable[str],
-    out: str | Path,
-    *,
-    predict_entities: bool = False,
-    overwrite: bool = False,
+    model: EBert, entities: Iterable[str], out: str | Path, *, predict_entities: bool = False, overwrite: bool = False
 ) -> dict[str, str]:
     """Write the checkpoint and give the token of every entity by title."""
     chosen = _find(model, entities)

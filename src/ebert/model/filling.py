@@ -53,7 +53,6 @@ class Filler:
     """Answers batches of sequences with masks."""
 
     def __init__(self, encoder: Encoder, injector: Injector, vocabulary: Vocabulary) -> None:
-        """Work with one encoder."""
         self._encoder, self._injector, self._vocabulary = encoder, injector, vocabulary
 
     def sequences(self, passages: Sequence[Passage], mode: Mode) -> list[Pieces]:

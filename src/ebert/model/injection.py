@@ -23,7 +23,6 @@ class Injector:
     """Turns passages into sequences and sequences into the tensors that an encoder takes."""
 
     def __init__(self, encoder: Encoder, vectors: Vectors | None, alignment: Alignment | None) -> None:
-        """Without vectors every entity is one without a vector."""
         self._vectors, self._alignment = vectors, alignment
         # Not the encoder itself: a collator's workers need none of its layers.
         self._name, self._longest, self._embedding = encoder.name, encoder.longest, encoder.embedding

@@ -23,7 +23,6 @@ class EightBitLinear(nn.Module):
     """A linear layer with 8-bit weights and inputs."""
 
     def __init__(self, layer: nn.Linear) -> None:
-        """Round the weights of a layer."""
         super().__init__()
         weight = layer.weight.detach().float()  # (out, in)
         scales = weight.abs().amax(dim=1).clamp(min=1e-12).double() / LARGEST  # (out,)

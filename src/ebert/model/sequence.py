@@ -51,7 +51,6 @@ class Sequencer:
     """Cuts passages into wordpieces and entities."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        """Take a copy of the tokenizer that knows the placeholder; the given one stays as it is."""
         if not tokenizer.is_fast:
             raise EbertError(
                 f"{type(tokenizer).__name__} cannot tell where its pieces come from in the text; "

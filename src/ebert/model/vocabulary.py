@@ -22,7 +22,6 @@ class Vocabulary:
     """The wordpieces of a tokenizer, seen as words."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        """Find out how the tokenizer marks words."""
         self._tokenizer = tokenizer
         # In the order of their numbers: tokenizers give another order each time, and with it other words held out.
         self.pieces: dict[str, int] = dict(sorted(tokenizer.get_vocab().items(), key=lambda item: item[1]))

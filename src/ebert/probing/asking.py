@@ -89,7 +89,6 @@ class Asker:
     """Asks an encoder, batch by batch."""
 
     def __init__(self, model: EBert, candidates: Candidates) -> None:
-        """Get the candidates ready."""
         self._filler, self._candidates = model.filler(), candidates
         device = model.encoder.device
         self._pieces = {size: torch.tensor(ids, device=device) for size, ids in candidates.pieces.items()}

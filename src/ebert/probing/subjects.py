@@ -46,7 +46,6 @@ class Finder:
     """Finds the entities of subjects in a store."""
 
     def __init__(self, vectors: Vectors, *, labels: Mapping[str, int] | None = None, oracle: bool = False) -> None:
-        """Take the store; `labels` has the lowest Wikidata id of each label."""
         self._vectors, self._labels, self._oracle = vectors, labels or {}, oracle
         self._known: dict[tuple[str, str | None, str | None], Subject | None] = {}
 

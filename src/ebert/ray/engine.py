@@ -62,7 +62,6 @@ class ShardActor:
     """A worker of the cluster. It has one model, loaded when the first shard comes."""
 
     def __init__(self, task: Task) -> None:
-        """Take the task."""
         self._work = ShardWork(task)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:

@@ -81,7 +81,6 @@ class RelationClassifier:
         vectors: Vectors | None = None,
         alignment: Alignment | None = None,
     ) -> None:
-        """Put the parts together; use `fresh` or `from_pretrained` instead."""
         self.module, self.tokenizer, self.setting = module, tokenizer, setting
         self.vectors, self.alignment = vectors, alignment
         injector = Injector(Encoder(module.encoder, tokenizer, setting.encoder), vectors, alignment)
@@ -180,11 +179,7 @@ class RelationClassifier:
 
     @classmethod
     def from_pretrained(
-        cls,
-        path: str | Path,
-        *,
-        vectors: Vectors | str | Path | None = None,
-        device: str | torch.device | None = None,
+        cls, path: str | Path, *, vectors: Vectors | str | Path | None = None, device: str | torch.device | None = None
     ) -> "RelationClassifier":
         """Load a classifier, or the best one of a run. `vectors` says where its store is now, if not where it was."""
         from ebert.relations.folder import load

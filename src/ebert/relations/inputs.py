@@ -82,7 +82,6 @@ class Inputs:
     """Prepares samples and collates them."""
 
     def __init__(self, injector: Injector, resolver: Resolver, mode: Mode) -> None:
-        """Take what finds entities and what feeds them."""
         self._injector = CachedInjector.of(injector)
         self.resolver, self.mode = resolver, mode
 

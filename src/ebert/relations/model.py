@@ -12,7 +12,6 @@ class RelationModel(nn.Module):
     """An encoder (without its MLM head and without BERT's tanh pooler) and a new linear layer."""
 
     def __init__(self, encoder: PreTrainedModel, relations: int) -> None:
-        """Take an encoder; its wordpiece vectors stay as they are, everything else is trained."""
         super().__init__()
         self.encoder = encoder
         self.encoder.get_input_embeddings().requires_grad_(False)

@@ -53,12 +53,8 @@ class Resolver:
     """Finds the entities of mentions in a store."""
 
     def __init__(
-        self,
-        vectors: Vectors | None,
-        options: ResolvingOptions | None = None,
-        ids: Mapping[int, str] | None = None,
+        self, vectors: Vectors | None, options: ResolvingOptions | None = None, ids: Mapping[int, str] | None = None
     ) -> None:
-        """Take a store and a table of Wikidata ids and titles, which helps where the store knows no ids."""
         self._vectors, self._options = vectors, options or ResolvingOptions()
         self._ids = dict(ids or {})
         self._numbers: dict[str, int] = {}  # of titles, as far as they have a vector

@@ -15,7 +15,6 @@ class LengthSampler(Sampler[int]):
     """
 
     def __init__(self, lengths: Sequence[int], *, batch: int, seed: int) -> None:
-        """Take the lengths of the sequences; set `epoch` before going through an epoch."""
         self._lengths, self._batch, self._seed = lengths, batch, seed
         self.epoch = 0
 
@@ -46,7 +45,6 @@ class FixedSampler(Sampler[int]):
     """Gives indices in a fixed order."""
 
     def __init__(self, order: Sequence[int]) -> None:
-        """Take the order."""
         self._order = order
 
     def __len__(self) -> int:

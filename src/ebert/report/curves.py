@@ -13,7 +13,7 @@ def section(material: Material) -> Section:
     """Write the section."""
     text = [
         "Hits@k: the share of questions whose answer is among the k best, mean over relations. MRR is the mean of one "
-        "over the rank; probability is that of the answer. All in per cent.",
+        "over the rank; probability is that of the answer. All in per cent."
     ]
     if material.is_lama:
         text.append("The paper gives its Hits@k as a figure without numbers, so only Hits@1 has published diamonds.")

@@ -11,7 +11,7 @@ def section(material: Material) -> Section:
         "Differences in mean Hits@1, in points, with 95 % intervals of a paired bootstrap: "
         f"{material.options.resamples:,} times, questions were drawn anew within each relation, the same for both "
         "sides. Only questions that both sides have are compared; their number is given. An interval without zero is "
-        "printed bold.",
+        "printed bold."
     ]
     return Section("differences", "Differences and how sure they are", text, [_table(material)])
 

@@ -56,7 +56,7 @@ def changed(material: Material) -> Section | None:
     title = "Examples that changed"
     text = [
         "Questions that a mode has right and plain BERT has wrong (gained), and the other way round (lost): at most "
-        f"{material.options.examples} of each, from as many relations as there are, where the rank moved most.",
+        f"{material.options.examples} of each, from as many relations as there are, where the rank moved most."
     ]
     text += _silence(material)
     parts = [

@@ -24,7 +24,7 @@ def section(material: Material) -> Section | None:
         return None
     text = [
         "Questions that the filters delete: first those whose answer is a substring of the subject's name, then those "
-        "of persons whose answer plain BERT guesses from a part of the name alone (among its three best answers).",
+        "of persons whose answer plain BERT guesses from a part of the name alone (among its three best answers)."
     ]
     parts: list[Table | Plot] = []
     for number, group in enumerate(groups, 1):

@@ -24,7 +24,7 @@ def section(material: Material) -> Section:
     text = [
         "Questions by how often the subject's entity was linked in the text its vector was trained on. Hits@1 here is "
         "the share of questions, not the mean over relations, since some relations have few questions in a bucket. "
-        "Changes have 95 % intervals of a paired bootstrap over all questions of the bucket.",
+        "Changes have 95 % intervals of a paired bootstrap over all questions of the bucket."
     ]
     rows = list(_rows(material))
     if not rows:

@@ -23,7 +23,7 @@ def section(material: Material) -> Section:
     """Write the section."""
     text = [
         "Hits@1 in per cent: the share of questions whose answer is ranked first, averaged within relations, then over "
-        "relations. Filters: " + "; ".join(EXPLAINED[name] for name in material.filters) + ".",
+        "relations. Filters: " + "; ".join(EXPLAINED[name] for name in material.filters) + "."
     ]
     parts: list[Table | Plot] = [_plot(material), _table(material), _covered(material)]
     if material.is_lama:

@@ -21,7 +21,7 @@ def changes(material: Material) -> Section:
         return Section("changes", "Change against plain BERT", text)
     text = [
         "Change in Hits@1 against plain BERT on each relation (all questions), and the share of questions whose answer "
-        "is a substring of the subject's name, which BERT can copy and a vector alone cannot.",
+        "is a substring of the subject's name, which BERT can copy and a vector alone cannot."
     ]
     chosen = _chosen(material)
     left = len(material.relations) - len(chosen)

@@ -24,7 +24,6 @@ class Explorer:
     """Answers what needs no encoder, only vectors and names."""
 
     def __init__(self, loaded: Loaded, *, most_added: int) -> None:
-        """Work with a model's store."""
         self._loaded, self._most_added = loaded, most_added
         self._taken = 0  # additions so far
 

@@ -38,7 +38,6 @@ class FillWork:
     """Prepares texts, fills them and writes the answers down."""
 
     def __init__(self, model: EBert, *, budget: int | None = None) -> None:
-        """Work with a model; `budget` is how many tokens a batch may have."""
         self._model, self._filler = model, model.filler()
         self.budget = budget or budget_on(model.encoder.device.type)
 

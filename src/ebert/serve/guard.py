@@ -48,7 +48,6 @@ class Guard:
         files: frozenset[str],
         endpoints: frozenset[str],
     ) -> None:
-        """Know what changes something, which paths take JSON, which are files of the page, and which there are."""
         self._app, self._options, self._metrics = app, options, metrics
         self._changing, self._json, self._free, self._endpoints = changing, json, OPEN | files, endpoints | files
         self._bearer = f"Bearer {options.token}".encode()

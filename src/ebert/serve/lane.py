@@ -22,7 +22,6 @@ class FullError(Exception):
     """So many jobs wait already that this one is refused."""
 
     def __init__(self, seconds: float) -> None:
-        """Say in how many seconds there may be room again."""
         super().__init__(f"full; try again in {seconds:.0f} s")
         self.seconds = seconds
 

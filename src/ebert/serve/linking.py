@@ -34,7 +34,6 @@ class LinkWork:
     """Links texts and writes down what was found."""
 
     def __init__(self, linker: Linker, *, budget: int | None = None) -> None:
-        """Work with a linker; `budget` is how many tokens a batch may have."""
         self.linker, self._budget = linker, budget
 
     @property

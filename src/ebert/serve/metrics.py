@@ -15,7 +15,6 @@ class Metrics:
     content_type = CONTENT_TYPE_LATEST
 
     def __init__(self) -> None:
-        """Begin at zero."""
         registry = self._registry = CollectorRegistry()
         ProcessCollector(registry=registry)  # its memory, its time, its open files
         self._requests = Counter(

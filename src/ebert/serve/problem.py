@@ -7,7 +7,6 @@ class Problem(Exception):  # noqa: N818 - an answer, not a failure of ours
     """An answer other than the one that was asked for."""
 
     def __init__(self, status: int, error: str, *, retry_after: float | None = None, reason: str | None = None) -> None:
-        """Say what was wrong and what to do. `reason` is what it is counted as, if it is counted."""
         super().__init__(error)
         self.status, self.error, self.reason = status, error, reason
         self.headers: dict[str, str] = {}

@@ -69,7 +69,6 @@ class Running:
         *,
         ready: Callable[[], None] | None = None,
     ) -> None:
-        """Prepare; `ready` is called when the model is loaded."""
         self.service = Service(options)
         self._opened, self._load, self._ready = opened, load, ready
         self._failure: BaseException | None = None

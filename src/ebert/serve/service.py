@@ -36,7 +36,6 @@ class Service:
     """Answers clients. Until `start` it is loading, after `stop` it is shutting down, and says so."""
 
     def __init__(self, options: ServeOptions) -> None:
-        """Begin; the model comes later."""
         self.options, self.metrics = options, Metrics()
         self.stopping = False
         self._working: Working | None = None

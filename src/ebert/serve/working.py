@@ -26,7 +26,6 @@ class Working:
     """
 
     def __init__(self, loaded: Loaded, options: ServeOptions, metrics: Metrics) -> None:
-        """Begin to work."""
         self.loaded, self._metrics, self._seconds = loaded, metrics, options.limits.seconds
         self.fill = FillWork(loaded.model, budget=options.budget)
         self.link = None if loaded.linker is None else LinkWork(loaded.linker, budget=options.budget)

@@ -33,12 +33,7 @@ def register() -> None:
 
 
 def annotate(
-    doc: Doc,
-    mentions: Sequence[LinkedMention],
-    *,
-    label: str,
-    overwrite: bool,
-    alignment_mode: Alignment,
+    doc: Doc, mentions: Sequence[LinkedMention], *, label: str, overwrite: bool, alignment_mode: Alignment
 ) -> Counter[str]:
     """Set the links of a document; count what was moved, left out or overwritten.
 

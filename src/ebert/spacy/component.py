@@ -43,7 +43,6 @@ class EbertLinker(Pipe):
     """
 
     def __init__(self, name: str = FACTORY, *, options: PipeOptions) -> None:
-        """Take the settings; nothing is loaded yet."""
         self.name, self.options = name, options
         self.counts: Counter[str] = Counter()
         self._linker: Linker | None = None

@@ -62,7 +62,6 @@ class Adder:
     """Adds entities to a store, one by one or many in a transaction."""
 
     def __init__(self, catalogue: Catalogue, added: Overlay, *, lowercase: bool) -> None:
-        """Take the store's names."""
         self._catalogue, self._added, self._lowercase = catalogue, added, lowercase
 
     def add(self, wanted: Wanted, vector: NDArray[np.float32], *, replace: bool) -> Entity:

@@ -52,7 +52,6 @@ class Names(ABC):
     """
 
     def __init__(self, path: Path) -> None:
-        """Remember the file, for messages."""
         self.path = path
         self._tables: set[str] = set()
 
@@ -157,7 +156,6 @@ class Database(Names):
     """
 
     def __init__(self, path: Path, schema: Sequence[str]) -> None:
-        """Open the file. Raise `EbertError` if there is anything in it but what `schema` makes, such as a view."""
         if not path.is_file():
             raise EbertError(f"{path} is missing; restore it or make the store again")
         super().__init__(path)
@@ -194,7 +192,6 @@ class Catalogue(Database):
     """The names that a store was made with."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file and check that it is one of ours."""
         super().__init__(path, [*SCHEMA.split(";"), SEARCH[0]])
         self.sizes = {kind: self.rows(f"SELECT 1 + coalesce(max(row), -1) FROM {kind}")[0][0] for kind in NAME}
         for table in ("redirects", "search"):

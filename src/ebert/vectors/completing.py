@@ -41,7 +41,6 @@ class Beginnings:
     """Names sorted by their folded letters, with what each stands for and how usual it is."""
 
     def __init__(self, names: Iterable[tuple[str, int, int]]) -> None:
-        """Take names, rows and counts."""
         keys: list[bytes] = []
         rows: list[int] = []
         counts: list[int] = []
@@ -89,7 +88,6 @@ class Completer:
     """Suggests the entities of a store. What was added to it counts as soon as it is there."""
 
     def __init__(self, catalogue: Catalogue, added: Overlay) -> None:
-        """Take a store's names; they are sorted when something is first asked."""
         self._catalogue, self._added = catalogue, added
         self._lock = threading.Lock()
         self._made: tuple[Beginnings, Beginnings] | None = None

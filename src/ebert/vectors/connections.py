@@ -15,7 +15,6 @@ class Budget:
     STEP = 1_000_000  # of SQLite's machine, between two calls
 
     def __init__(self, size: int) -> None:
-        """Take the size of the file in bytes; a row takes a few of them, and a query a few steps for a row."""
         self.whole = self.left = 20 + 100 * size // self.STEP
 
     def __call__(self) -> bool:
@@ -28,7 +27,6 @@ class Held:
     """Closes its connection when the thread or the store it belongs to is gone."""
 
     def __init__(self, connection: sqlite3.Connection, size: int = 0) -> None:
-        """Take a connection of this process, and the size of the file in bytes if its queries are to end."""
         self.connection, self.process, self.budget = connection, os.getpid(), Budget(size)
         if size:
             connection.set_progress_handler(self.budget, Budget.STEP)

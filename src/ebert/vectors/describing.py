@@ -29,7 +29,6 @@ class Describer:
     def __init__(
         self, catalogue: Catalogue, outputs: NDArray[Any], made: Mapping[str, Any], *, lowercase: bool
     ) -> None:
-        """Take a store's words, their output vectors, and how it was made."""
         self._catalogue, self._outputs, self._lowercase = catalogue, outputs, lowercase
         trained = made.get("options")
         self._options = OPTIONS | {

@@ -33,7 +33,6 @@ class MatrixWriter:
     """Writes a matrix whose number of rows is known only at the end."""
 
     def __init__(self, path: Path, *, dimension: int, dtype: str, digest: bool = False) -> None:
-        """Begin the file; the header is filled in by `finish`. With `digest` the data is hashed on the way."""
         if dtype not in DTYPES:
             raise EbertError(f"vectors cannot be stored as {dtype!r}; choose one of {', '.join(DTYPES)}")
         self.path, self.dimension, self.rows, self._dtype = path, dimension, 0, dtype

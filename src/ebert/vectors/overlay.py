@@ -73,7 +73,6 @@ class Overlay(Names):
     """Reads and writes the added entities of one store."""
 
     def __init__(self, path: Path, *, dimension: int, check: Callable[[], None]) -> None:
-        """Remember where the log is or will be. `check` raises `EbertError` if the store was replaced since."""
         super().__init__(path)
         self._dimension, self._check, self._place = dimension, check, str(path)
         self._old = path.with_name(legacy.NAME) if path.with_name(legacy.NAME).exists() else None

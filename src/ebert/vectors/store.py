@@ -44,7 +44,6 @@ class Vectors:
     temporary = False  # whether the folder goes when the object does
 
     def __init__(self, path: Path, info: layout.StoreInfo) -> None:
-        """Use `Vectors.open` instead."""
         self.path, self.info = path, info
         self.word_matrix = self._matrix(layout.WORDS, info.words)
         self.entity_matrix = self._matrix(layout.ENTITIES, info.entities)

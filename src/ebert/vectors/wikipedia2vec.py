@@ -19,7 +19,6 @@ class Wikipedia2VecModel:
     """A model file, opened: vectors mapped, names in their tries."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file and check that its parts fit together."""
         try:
             import marisa_trie
         except ImportError:

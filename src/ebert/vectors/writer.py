@@ -47,7 +47,6 @@ class StoreWriter:
     """Takes words and entities in any order. Of two with the same name the first is kept and the other counted."""
 
     def __init__(self, folder: Path, *, dimension: int, dtype: str) -> None:
-        """Begin a store in an empty folder."""
         if dimension < 1:
             raise EbertError(f"a vector cannot have dimension {dimension}")
         self.dropped, self.dimension = Dropped(), dimension

@@ -18,7 +18,6 @@ class Written:
     __slots__ = ("pieces", "titles")
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self.pieces: list[str] = []
         self.titles: list[str] = []
 
@@ -60,7 +59,6 @@ class Link:
     __slots__ = ("mark", "title")
 
     def __init__(self, mark: tuple[int, int], title: str | None) -> None:
-        """Open a link at a place."""
         self.mark = mark
         self.title = title
 
@@ -71,7 +69,6 @@ class Template:
     __slots__ = ("_argument", "_count", "_kept", "_mark", "_values", "braces", "keep", "make")
 
     def __init__(self, mark: tuple[int, int], text: Keep | Make, braces: int) -> None:
-        """Open a template at a place, which stands for a text; a parameter has three braces."""
         self.braces = braces
         self.keep = text if isinstance(text, Keep) else None
         self.make = text if isinstance(text, Make) else None

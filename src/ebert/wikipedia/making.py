@@ -31,7 +31,6 @@ class PartMaker:
     """Takes pages one after another and makes a part of them: all their words are found at once, at the end."""
 
     def __init__(self, site: Site, options: Options) -> None:
-        """Begin an empty part."""
         self._site, self._options = site, options
         self._titles: defaultdict[str, int] = defaultdict()  # numbers its keys in the order in which they come
         self._titles.default_factory = self._titles.__len__

@@ -89,7 +89,6 @@ class Numbering:
     """Numbers names in the order in which they first come."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._data, self._ends = np.empty(1 << 16, np.uint8), np.empty(1 << 12, np.int64)
         self._table = np.full(1 << 13, -1, np.int32)
         self._count = 0

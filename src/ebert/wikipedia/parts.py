@@ -25,7 +25,6 @@ class Skipped:
     """What was left out: how often, by reason, and a few examples."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self.counts: dict[str, int] = {}
         self.examples: dict[str, list[str]] = {}
 

@@ -58,7 +58,6 @@ class Reader:
     """One page being read; `read` it once and take what is `written`."""
 
     def __init__(self, source: str, site: Site) -> None:
-        """Take a page of a wiki."""
         self.written = Written()
         self._source = f"\n{source}"  # every line begins with a line break
         self._site = site

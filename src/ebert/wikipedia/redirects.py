@@ -16,7 +16,6 @@ class Redirects:
     """Pairs of titles, by number. Of two redirects of one title the first counts."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._pairs: list[Array] = []
 
     def add(self, pairs: Array) -> None:

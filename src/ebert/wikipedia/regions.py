@@ -25,7 +25,6 @@ class Regions:
     """Where things end in one page."""
 
     def __init__(self, source: str) -> None:
-        """Take a page. Nothing is searched before somebody asks."""
         self.source = source
         self._places: dict[str, list[int]] = {}
         self._paired: dict[re.Pattern[str], tuple[int, dict[int, int]]] = {}

@@ -25,7 +25,6 @@ class Trie:
     """Surfaces, numbered in the order in which they come."""
 
     def __init__(self, words: int) -> None:
-        """Begin with none, for a dictionary of `words` words."""
         self._root = np.full(words, -1, np.int32)  # node of each first word
         self._keys, self._child = np.full(1024, -1, np.int64), np.zeros(1024, np.int32)
         self._surface = np.full(1024, -1, np.int32)  # of each node

@@ -20,7 +20,6 @@ class DamagedError(Exception):
     """A file that cannot be unpacked from about some byte on."""
 
     def __init__(self, path: Path, offset: int, size: int, why: str) -> None:
-        """Say where; `offset` is a byte of the file as it is on disk."""
         super().__init__(path, offset, size, why)  # all of them, so that it goes through a pipe
         self.path, self.offset, self.size, self.why = path, offset, size, why
 

@@ -17,7 +17,6 @@ class ArrayWriter:
     """Writes an array of known length, some values at a time."""
 
     def __init__(self, folder: Path, name: str, length: int) -> None:
-        """Begin the file."""
         self._kind = np.dtype(ARRAYS[name])
         self._file = (folder / f"{name}.npy").open("wb")
         header = {"descr": np.lib.format.dtype_to_descr(self._kind), "fortran_order": False, "shape": (length,)}

@@ -53,10 +53,7 @@ def train(
         trainer.check(work, now)  # the last checkpoint is good, and stays if this one would not be
         checkpoint.save(folder, run, now)
 
-    with (
-        _saved(save, state, KeyboardInterrupt),
-        progress("train", total=trained.words_left(), unit="words") as advance,
-    ):
+    with _saved(save, state, KeyboardInterrupt), progress("train", total=trained.words_left(), unit="words") as advance:
         speed = trained.run(advance=advance, save=save, every=every)
     trainer.check(work, state)
     made = {

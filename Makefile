@@ -9,7 +9,7 @@ WORKERS ?= auto
 # uv's --resolution: `make test RESOLUTION=lowest-direct` tries the oldest supported dependencies.
 RESOLUTION ?= highest
 
-.PHONY: help setup demo test faults check docs bench vectors clean
+.PHONY: help setup demo test faults check docs bench dist vectors clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -31,7 +31,8 @@ demo: setup ## fetch the real BERT and let it answer with and without entities
 test: setup ## run all tests, with the real BERT (fetched once, 400 MB) and a real browser
 	$(BIN)/ebert bert get bert-base-cased
 	$(BIN)/python tests/get_chromium.py
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist loadfile \
+		--cov --cov-report=term:skip-covered
 
 faults: setup ## attack it for long: kills, races, foreign folders, hostile requests (writes results/faults.md)
 	EBERT_FAULTS=long OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults --numprocesses $(WORKERS) --maxprocesses 4
@@ -49,8 +50,13 @@ bench: ## run all benchmarks with their small defaults
 	$(MAKE) setup EXTRAS=dev,bench
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
+dist: setup ## build the wheel and the sdist into dist
+	rm -rf dist
+	$(BIN)/uv build --quiet --python $(BIN)/python
+	ls dist
+
 vectors: setup ## train the full sets of vectors into EBERT_HOME/vectors (hours; DUMPS='...'; run again to go on)
 	$(BIN)/python experiments/vectors.py $(DUMPS)
 
 clean: ## remove what the targets above made in this folder
-	rm -rf $(VENV) build docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ebert.linking.candidates.table import TableGenerator
 from ebert.linking.document import Document
-from ebert.linking.generator import TableGenerator
 from ebert.linking.readers import read
 from ebert.vectors import Vectors
 from ebert.vectors.writer import writing

@@ -19,7 +19,7 @@ from ebert.alignment import Alignment, AlignmentOptions
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.linker import Linker
 from ebert.linking.options import LinkerOptions
-from ebert.linking.refinement import State
+from ebert.linking.refine import State
 from ebert.model.encoder import Encoder
 
 TEXT = (

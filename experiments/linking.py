@@ -30,14 +30,13 @@ from ebert import Linker, Vectors
 from ebert._io import files
 from ebert._io.home import home
 from ebert._runs import differences
-from ebert.linking.evaluating import difference
-from ebert.linking.generator import TableGenerator
-from ebert.linking.judging import Links, judge, load_scores
+from ebert.linking.candidates.table import TableGenerator
+from ebert.linking.evaluate import Links, difference, judge, load_scores
 from ebert.linking.options import Mask, Variant
-from ebert.linking.preparing import HELD_OUT, TRAIN
 from ebert.linking.prior import PriorLinker, tune
 from ebert.linking.readers import read
 from ebert.linking.resolve import Resolver
+from ebert.linking.wikipedia import HELD_OUT, TRAIN
 from ebert.report.trainings import draw_convergence
 from ebert.vectors.ids import read_ids
 from ebert.wikipedia.corpus import Corpus

@@ -20,15 +20,14 @@ from ebert import EBert
 from ebert._io import files
 from ebert._runs import differences, machine
 from ebert.linking.document import Document
-from ebert.linking.evaluating import difference
+from ebert.linking.evaluate import difference, judge, read_scores
 from ebert.linking.examples import GOLD, OVER, examples
-from ebert.linking.judging import judge, read_scores
 from ebert.linking.linker import Linker
 from ebert.linking.options import LinkerOptions, TrainingOptions
-from ebert.linking.preparing import HELD_OUT, TRAIN
 from ebert.linking.readers import read
 from ebert.linking.resolve import Resolver
-from ebert.linking.run import train
+from ebert.linking.train import train
+from ebert.linking.wikipedia import HELD_OUT, TRAIN
 
 ROUNDS = 1  # of refinement, which would cost the paper's way as much again and gains nothing (results/linking.md)
 FIGURES = "figures.json"

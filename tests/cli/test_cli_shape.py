@@ -62,11 +62,10 @@ def test_options_agree_with_the_library():
     assert (given["least_workers"], given["cpus_per_worker"]) == (Workers().least, Workers().cpus)
     from typing import get_args
 
-    from ebert.linking.generator import GeneratorOptions
+    from ebert.linking.candidates.table import GeneratorOptions
     from ebert.linking.options import LinkerOptions, Strategy, TrainingOptions, Variant
-    from ebert.linking.preparing import Amounts
     from ebert.linking.readers import LAYOUTS
-    from ebert.linking.wikipedia import WikipediaOptions
+    from ebert.linking.wikipedia import Amounts, WikipediaOptions
 
     assert (get_args(Strategy), get_args(Variant)) == (link.STRATEGIES, link.VARIANTS)
     assert all(layout in link.LAYOUT_HELP for layout in LAYOUTS)

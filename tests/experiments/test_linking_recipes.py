@@ -10,7 +10,7 @@ import encoders
 import pytest
 
 from ebert import EBert, Vectors
-from ebert.linking.evaluating import Counts, DocumentScore, Evaluation
+from ebert.linking.evaluate import Counts, DocumentScore, Evaluation
 
 sys.path.append(str(Path(__file__).parents[1] / "linking"))
 import link_world

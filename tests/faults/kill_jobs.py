@@ -29,7 +29,7 @@ PRELOAD = [
     "torch", "transformers", "transformers.trainer", "transformers.models.bert.modeling_bert",
     "transformers.models.bert.tokenization_bert", "accelerate", "pandas", "pyarrow.parquet", "pyarrow.compute", "numba",
     "numba.typed", "scipy.linalg.blas", "threadpoolctl", "matplotlib.pyplot", "ebert.cli", "ebert.bert.easybert",
-    "ebert.bulk.encode", "ebert.bulk.link", "ebert.bulk.probe", "ebert.bulk.run", "ebert.linking.run",
+    "ebert.bulk.encode", "ebert.bulk.link", "ebert.bulk.probe", "ebert.bulk.run", "ebert.linking.train",
     "ebert.probing.run", "ebert.relations.run", "ebert.vectors.retabling", "ebert.vectors.training",
     "ebert.vectors.transfer", "ebert.wikipedia.building",
 ]  # fmt: skip

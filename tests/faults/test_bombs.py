@@ -120,9 +120,7 @@ def test_phrases_are_not_copied_out_of_a_long_text():
     text = "word " * 25_000
     end = len(text)
     phrases = "".join(f"<{n}> n:referenceContext <c>;n:beginIndex 0;n:endIndex {end} ." for n in range(100_000 // 60))
-    message, grown = growing.grow(
-        "ebert.linking.readers.nif_exchange:read_asked", nif(f'<c> n:isString "{text}" .\n', phrases)
-    )
+    message, grown = growing.grow("ebert.linking.readers.nif:read_asked", nif(f'<c> n:isString "{text}" .\n', phrases))
     assert not message
     assert grown < 64
 
@@ -220,7 +218,7 @@ def test_a_header_of_an_archive_does_not_grow(tmp_path):
 )
 def test_labelled_data_do_not_grow(tmp_path, ending, name, begin, unit):
     path = written(tmp_path / f"{name}{ending}", packed(ending, unit, 100, begin=begin))
-    refused("ebert.linking.readers.reading:read", path)
+    refused("ebert.linking.readers.layouts:read", path)
 
 
 def test_json_does_not_grow(tmp_path):
@@ -302,7 +300,7 @@ PAGE = b"<mediawiki><page><title>A</title><revision><text>"
 def test_one_page_of_a_dump_does_not_grow(tmp_path, ending):
     """The bz2 file is one of many streams, as they stand one after another."""
     path = written(tmp_path / f"d.xml{ending}", packed(ending, b"x", 100, begin=PAGE))
-    refused("ebert.linking.articles:from_dumps", [str(path)], ["B"])
+    refused("ebert.linking.wikipedia:from_dumps", [str(path)], ["B"])
     refused("ebert.cli:cli", ["corpus", "build", str(path), "--out", str(tmp_path / "c"), "--threads", "1"])
 
 

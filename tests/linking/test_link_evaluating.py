@@ -4,7 +4,7 @@ import pytest
 
 from ebert.errors import EbertError
 from ebert.linking.document import Choice, Document, Span, ignoring
-from ebert.linking.evaluating import Counts, Evaluation, difference, score
+from ebert.linking.evaluate import Counts, Evaluation, difference, score
 from ebert.text import Mention
 
 TEXT = "Adams and Platt play for England in London"

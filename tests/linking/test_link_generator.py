@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebert.errors import EbertError
+from ebert.linking.candidates.table import GeneratorOptions, TableGenerator
 from ebert.linking.document import Document
-from ebert.linking.generator import GeneratorOptions, TableGenerator
 
 ALL = GeneratorOptions(min_link_probability=0.0)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ebert.errors import EbertError
 from ebert.linking.document import Document
-from ebert.linking.evaluating import score
+from ebert.linking.evaluate import score
 from ebert.linking.readers import Reading, read, recognise
 from ebert.linking.readers.aida import read_knowbert, read_yago
 from ebert.linking.readers.kilt import read_kilt

@@ -8,11 +8,11 @@ import pytest
 
 from ebert import Vectors
 from ebert.errors import EbertError
-from ebert.linking import knowbert
+from ebert.linking.candidates import knowbert
+from ebert.linking.candidates.given import GivenGenerator
+from ebert.linking.candidates.recount import choose_pages, page_numbers, recount, title_surfaces
+from ebert.linking.candidates.table import GeneratorOptions, TableGenerator
 from ebert.linking.document import Document
-from ebert.linking.generator import GeneratorOptions, TableGenerator
-from ebert.linking.given import GivenGenerator
-from ebert.linking.recounting import choose_pages, page_numbers, recount, title_surfaces
 from ebert.vectors.retabling import retable
 
 ALL = GeneratorOptions(min_link_probability=0.0)

@@ -8,15 +8,25 @@ import numpy as np
 import pytest
 
 from ebert.errors import EbertError
-from ebert.linking.articles import Article, from_corpus, from_dumps
+from ebert.linking.candidates.table import GeneratorOptions, TableGenerator
 from ebert.linking.document import Document
-from ebert.linking.generator import GeneratorOptions, TableGenerator
-from ebert.linking.judging import judge, read_scores
-from ebert.linking.preparing import HELD_OUT, INFO, TRAIN, Amounts, prepare
+from ebert.linking.evaluate import judge, read_scores
 from ebert.linking.prior import PriorLinker, PriorOptions, not_overlapping, tune
 from ebert.linking.readers import Label, Labelled, read
 from ebert.linking.resolve import Resolver
-from ebert.linking.wikipedia import WikipediaOptions, documents, prose
+from ebert.linking.wikipedia import (
+    HELD_OUT,
+    INFO,
+    TRAIN,
+    Amounts,
+    Article,
+    WikipediaOptions,
+    documents,
+    from_corpus,
+    from_dumps,
+    prepare,
+    prose,
+)
 from ebert.text import Mention
 from ebert.wikipedia.wikitext import Anchor
 

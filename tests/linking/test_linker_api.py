@@ -13,12 +13,11 @@ import torch
 
 import ebert
 from ebert import EbertError, Linker, Passage
-from ebert.linking.chunks import BETWEEN, OVERLAPPING
-from ebert.linking.document import Choice, Document, Span
-from ebert.linking.generator import GeneratorOptions, TableGenerator
-from ebert.linking.linked import Linked, LinkedMention, Scored
+from ebert.linking.candidates.table import GeneratorOptions, TableGenerator
+from ebert.linking.document import Choice, Document, Linked, LinkedMention, Scored, Span
 from ebert.linking.options import LinkerOptions, TrainingOptions
 from ebert.linking.output import as_json, lines
+from ebert.linking.sequences import BETWEEN, OVERLAPPING
 
 TEXT = tiny.TEXT
 

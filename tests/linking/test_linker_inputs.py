@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from ebert.linking.chunks import Placed
 from ebert.linking.document import Choice, Document, Span
-from ebert.linking.entities import unaligned
-from ebert.linking.refinement import Judged, State
+from ebert.linking.refine import Judged, State
+from ebert.linking.scorer import unaligned
+from ebert.linking.sequences import Placed
 from ebert.vectors import Vectors
 
 TEXT = tiny.TEXT

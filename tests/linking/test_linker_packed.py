@@ -11,8 +11,8 @@ from ebert import EBert, EbertError
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.linker import Linker
 from ebert.linking.options import LinkerOptions
-from ebert.linking.packed import MOST, check
-from ebert.linking.refinement import State
+from ebert.linking.refine import State
+from ebert.linking.sequences import MOST, check
 
 sys.path.append(str(Path(__file__).parents[1] / "model"))
 from architectures import ARCHITECTURES, store

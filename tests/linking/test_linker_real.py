@@ -10,7 +10,7 @@ from ebert.alignment import Alignment, AlignmentOptions
 from ebert.linking.document import Document
 from ebert.linking.linker import Linker
 from ebert.linking.options import LinkerOptions
-from ebert.linking.refinement import State
+from ebert.linking.refine import State
 
 pytestmark = pytest.mark.real
 

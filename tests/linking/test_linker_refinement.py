@@ -3,9 +3,9 @@
 import linking_tiny as tiny
 import pytest
 
-from ebert.linking.chunks import Chunk, Placed
 from ebert.linking.document import Choice, Document, Span
-from ebert.linking.refinement import Judged, choose, quota, refine
+from ebert.linking.refine import Judged, choose, quota, refine
+from ebert.linking.sequences import Chunk, Placed
 
 TEXT = tiny.TEXT
 

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebert.linking.chunks import BETWEEN, EMPTY
 from ebert.linking.document import Choice, Document, Span
-from ebert.linking.splitting import sentence_starts, split
+from ebert.linking.sequences import BETWEEN, EMPTY, sentence_starts, split
 
 
 def pieces(count):

@@ -19,9 +19,7 @@ from ebert.finetuning.search import expected_maximum
 from ebert.linking.document import Document
 from ebert.linking.examples import GOLD, IGNORED, NOT_AMONG, OVER, TrainingSet, examples
 from ebert.linking.options import LinkerOptions, TrainingOptions
-from ebert.linking.run import train
-from ebert.linking.search import search
-from ebert.linking.training import EpochSampler
+from ebert.linking.train import EpochSampler, search, train
 from ebert.text import Mention
 
 TEXT = tiny.TEXT

@@ -5,11 +5,11 @@ import math
 import linking_tiny as tiny
 import pytest
 
-from ebert.linking.chunks import Placed
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.linker import Linker
-from ebert.linking.refinement import Judged
-from ebert.linking.tuning import SHIFTS, shifted, tune
+from ebert.linking.refine import Judged
+from ebert.linking.sequences import Placed
+from ebert.linking.train import SHIFTS, shifted, tune
 from ebert.text import Mention
 
 

@@ -4,8 +4,7 @@ import pytest
 from serve_world import TEXT, nif
 
 from ebert.linking.readers.labelled import Reading
-from ebert.linking.readers.nif import read_nif
-from ebert.linking.readers.nif_exchange import read_asked, write_answer
+from ebert.linking.readers.nif import read_asked, read_nif, write_answer
 from ebert.text import Mention
 
 WIKIPEDIA = "http://en.wikipedia.org/wiki/"

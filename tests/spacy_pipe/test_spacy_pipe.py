@@ -14,8 +14,8 @@ from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc, DocBin
 
 from ebert import EbertError, Linker
-from ebert.linking.chunks import NO_CHOICE
 from ebert.linking.document import Document
+from ebert.linking.sequences import NO_CHOICE
 from ebert.spacy import EXTENSIONS, EbertLinker, PipeOptions, annotating
 from ebert.spacy.component import make_ebert_linker
 

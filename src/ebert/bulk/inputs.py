@@ -8,7 +8,7 @@ from typing import IO, Literal
 
 from ebert._io import compressed, files
 from ebert.errors import EbertError
-from ebert.linking.texts import JSON, PACKED, PLAIN
+from ebert.linking.readers.texts import JSON, PACKED, PLAIN
 
 PARQUET = (".parquet", ".pq")
 MANIFEST = "manifest.json"

@@ -109,7 +109,7 @@ def train(
     Example:
       ebert link train documents --model enwiki-ebert --strategy packed --out linker
     """
-    from ebert.linking.run import train as run
+    from ebert.linking.train import train as run
     from ebert.report.trainings import draw_convergence
 
     loaded = _load(model, vectors, device)
@@ -143,7 +143,7 @@ def search(
     from ebert.finetuning.options import RATES
     from ebert.finetuning.search import CURVE
     from ebert.linking.options import BATCHES
-    from ebert.linking.search import search as run
+    from ebert.linking.train import search as run
     from ebert.report.trainings import draw_expected_maximum
 
     try:
@@ -221,7 +221,7 @@ def run(
 
 def _documents(paths: tuple[str, ...], texts: tuple[str, ...], lines: bool, layout: str | None) -> "Iterator[Document]":
     from ebert.linking.document import Document
-    from ebert.linking.texts import from_paths, from_text
+    from ebert.linking.readers.texts import from_paths, from_text
 
     for number, text in enumerate(texts, 1):
         yield Document(str(number), text)
@@ -253,10 +253,10 @@ def _prepare(
 ) -> dict[str, Any]:  # fmt: skip
     """Read what to train on: the documents, the dev documents, how to find spans and how to read."""
     from ebert._io import files
-    from ebert.linking.generator import GeneratorOptions
+    from ebert.linking.candidates.table import GeneratorOptions
     from ebert.linking.options import LinkerOptions
-    from ebert.linking.preparing import HELD_OUT, TRAIN
     from ebert.linking.resolve import Resolver
+    from ebert.linking.wikipedia import HELD_OUT, TRAIN
     from ebert.vectors.ids import read_ids
 
     if loaded.vectors is None:

@@ -11,7 +11,7 @@ from ebert.errors import EbertError
 
 if TYPE_CHECKING:
     from ebert.linking.document import Document, Generator
-    from ebert.linking.judging import Links
+    from ebert.linking.evaluate import Links
     from ebert.linking.linker import Linker
     from ebert.linking.options import Mask, Variant
     from ebert.linking.resolve import Resolver
@@ -49,7 +49,7 @@ def candidates(
     """
     from ebert._io import files
     from ebert._io.progress import progress
-    from ebert.linking import knowbert
+    from ebert.linking.candidates import knowbert
     from ebert.vectors import Vectors
     from ebert.vectors.retabling import retable
 
@@ -73,8 +73,8 @@ def candidates(
         if report.examples:
             made["not in the store"] = ", ".join(report.examples)
     else:
-        from ebert.linking.leaving_out import titles_of
-        from ebert.linking.recounting import choose_pages, recount
+        from ebert.linking.candidates.recount import choose_pages, recount
+        from ebert.linking.wikipedia import titles_of
         from ebert.wikipedia.corpus import Corpus
 
         opened = Corpus.open(str(corpus))
@@ -115,9 +115,7 @@ def wikipedia(
       ebert link wikipedia enwiki --dump enwiki.xml.bz2 --vectors linking-vectors --out documents
     """
     from ebert._io.progress import progress
-    from ebert.linking.leaving_out import titles_of
-    from ebert.linking.preparing import Amounts, prepare
-    from ebert.linking.wikipedia import WikipediaOptions
+    from ebert.linking.wikipedia import Amounts, WikipediaOptions, prepare, titles_of
     from ebert.vectors import Vectors
     from ebert.wikipedia.corpus import Corpus
 
@@ -172,8 +170,7 @@ def evaluate(
 
     from ebert._io import files
     from ebert._io.progress import progress
-    from ebert.linking.evaluating import difference
-    from ebert.linking.judging import judge, load_scores
+    from ebert.linking.evaluate import difference, judge, load_scores
     from ebert.linking.readers import read
     from ebert.linking.resolve import Resolver
     from ebert.vectors.ids import read_ids
@@ -235,7 +232,7 @@ def read_documents(path: str, layout: str | None, resolver: "Resolver", *, told:
 
 def generator_of(path: str, vectors: "Vectors", candidates: int = CANDIDATES) -> "Generator":
     """Read candidates from a file, at most so many of a span; say how many of them cannot be used."""
-    from ebert.linking.given import GivenGenerator
+    from ebert.linking.candidates.given import GivenGenerator
 
     generator = GivenGenerator.read(path, vectors, candidates=candidates)
     if not generator:
@@ -266,7 +263,7 @@ def _tool(
     if tune and not prior_only:
         raise click.UsageError("--tune is for --prior-only; a linker is tuned when it is trained")
     if prior_only:
-        from ebert.linking.generator import TableGenerator
+        from ebert.linking.candidates.table import TableGenerator
         from ebert.linking.prior import PriorLinker, PriorOptions
         from ebert.linking.prior import tune as tuned
         from ebert.linking.resolve import Resolver

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from torch.utils.data import Dataset
 
-from ebert.linking.chunks import Chunk, Placed
+from ebert.linking.candidates.words import bare
 from ebert.linking.document import Document, Span, ignoring
-from ebert.linking.inputs import Laid
 from ebert.linking.linker import Linker
-from ebert.linking.model import NULL
-from ebert.linking.refinement import State
-from ebert.linking.words import bare
+from ebert.linking.refine import State
+from ebert.linking.scorer import NULL
+from ebert.linking.sequences import Chunk, Laid, Placed
 
 GOLD, OVER, NOT_AMONG, IGNORED = (
     "gold spans",

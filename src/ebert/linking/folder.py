@@ -12,11 +12,11 @@ from ebert._io import files, trusted
 from ebert.alignment import Alignment
 from ebert.bert.loading import load_tokenizer, quiet
 from ebert.errors import EbertError
+from ebert.linking.candidates.table import GeneratorOptions, TableGenerator
 from ebert.linking.document import Generator
-from ebert.linking.generator import GeneratorOptions, TableGenerator
 from ebert.linking.linker import Linker
-from ebert.linking.model import LinkingModel
 from ebert.linking.options import LinkerOptions, Mask, Variant
+from ebert.linking.scorer import LinkingModel
 from ebert.model import EBert
 from ebert.model import folder as models
 from ebert.model.encoder import Encoder, move
@@ -123,7 +123,7 @@ def zero_shot(model: EBert, variant: Variant = "e-bert-mlm", mask: Mask | None =
     """Give the way to link without training, as in the paper's Table 6: no refinement, and no prior of "no entity"."""
     options = LinkerOptions(variant=variant, mask=mask, rounds=1, link_prior=False)
     try:
-        from ebert.linking.packed import check
+        from ebert.linking.sequences import check
 
         check(Encoder(model.encoder, model.tokenizer, model.name))
     except EbertError:

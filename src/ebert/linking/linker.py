@@ -11,18 +11,13 @@ from transformers import PreTrainedTokenizerBase
 
 from ebert.alignment import Alignment
 from ebert.errors import EbertError
-from ebert.linking import packed
-from ebert.linking.batches import Batcher
-from ebert.linking.chunks import NO_CHOICE, OVERLAPPING, Chunk, Cutter
-from ebert.linking.document import Document, Generator, Span
-from ebert.linking.entities import Entities, unaligned
-from ebert.linking.generator import GeneratorOptions, TableGenerator, gold_spans
-from ebert.linking.inputs import Laid, lay_paper
-from ebert.linking.linked import Linked, LinkedMention, Scored
-from ebert.linking.model import LinkingModel
+from ebert.linking import sequences
+from ebert.linking.candidates.table import GeneratorOptions, TableGenerator, gold_spans
+from ebert.linking.document import Document, Generator, Linked, LinkedMention, Scored, Span
 from ebert.linking.options import LinkerOptions, Mask, Variant
-from ebert.linking.packed import lay_packed
-from ebert.linking.refinement import Judge, Judged, State, refine
+from ebert.linking.refine import Judge, Judged, State, refine
+from ebert.linking.scorer import Batcher, Entities, LinkingModel, unaligned
+from ebert.linking.sequences import NO_CHOICE, OVERLAPPING, Chunk, Cutter, Laid, lay_packed, lay_paper
 from ebert.model import EBert
 from ebert.model.batching import budget_on, plan, windows
 from ebert.model.encoder import Encoder, evaluating
@@ -55,13 +50,13 @@ class Linker:
         generator: Generator | GeneratorOptions | None = None,
     ) -> None:
         if options.strategy == "packed":
-            packed.check(encoder)
+            sequences.check(encoder)
         self.module, self.vectors, self.alignment, self.options = module, vectors, alignment, options
         if generator is None or isinstance(generator, GeneratorOptions):
             generator = TableGenerator(vectors, generator)
         self.generator: Generator = generator
         self.threshold = 0.0
-        self.null_shift = 0.0  # added to the null entity's score; see `ebert.linking.tuning`
+        self.null_shift = 0.0  # added to the null entity's score; see `ebert.linking.train`
         self.trained_with: dict[str, Any] | None = None  # the candidates, if not those of the mention table
         self.dropped: Counter[str] = Counter()
         self._encoder = encoder

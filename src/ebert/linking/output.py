@@ -6,7 +6,7 @@ from html import escape
 from typing import Any, Literal, get_args
 
 from ebert.errors import EbertError
-from ebert.linking.linked import Linked, LinkedMention
+from ebert.linking.document import Linked, LinkedMention
 from ebert.text import markup
 
 Format = Literal["jsonl", "html", "brackets"]

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from ebert.linking.document import Document, Generator, Span
-from ebert.linking.evaluating import Counts, Same, score
-from ebert.linking.linked import Linked, LinkedMention, Scored
+from ebert.linking.document import Document, Generator, Linked, LinkedMention, Scored, Span
+from ebert.linking.evaluate import Counts, Same, score
 from ebert.text import Mention
 
 Rule = Literal["longest", "probability"]

@@ -4,22 +4,52 @@ Wikipedia links an entity once or twice in an article. So later mentions of a su
 to before in the same article, and a span that stays unlinked although its words often are a link is left out of the
 loss, instead of being taught as nothing. Names of the article's own subject, which are never linked, are left out too.
 Held-out documents have the links as Wikipedia has them: thresholds are tuned on them, and epochs chosen.
+
+
+Articles with their links, as linking is trained on: from a corpus, or with all their punctuation from its dumps.
+
+A corpus keeps words only. A linker that never saw a comma reads ordinary text worse, so the dumps that the corpus was
+built from are the better source where they are at hand; the corpus then tells which articles to take.
+
+
+
+From a corpus to a folder of documents to train a linker on (`ebert link wikipedia`).
+
+
+Which articles must not count: those that test data consists of, or that a list of titles names.
 """
 
+import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ebert import __version__
+from ebert._io import files
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.linking.articles import Article
+from ebert.linking.candidates.recount import PageChoice, choose_pages
+from ebert.linking.candidates.table import TableGenerator, is_date
 from ebert.linking.document import Document, Span
-from ebert.linking.generator import TableGenerator, is_date
+from ebert.linking.readers import read, recognise
+from ebert.linking.readers.layouts import contents
 from ebert.linking.resolve import Resolver
 from ebert.text import Mention
+from ebert.vectors import Vectors
 from ebert.vectors.surfaces import surface_of
+from ebert.wikipedia import dump, pages
+from ebert.wikipedia.corpus import Corpus
+from ebert.wikipedia.pages import PAGE
+from ebert.wikipedia.site import Site
 from ebert.wikipedia.tokens import words_of
-from ebert.wikipedia.wikitext import Anchor
+from ebert.wikipedia.unpacking import DamagedError, unpacked
+from ebert.wikipedia.wikitext import Anchor, to_plain
 
 SHORT = 12  # words of a line that is no prose: a heading, an entry of a list
 CROWDED = 0.5  # share of a line's letters that are links, in a row of a table
@@ -38,6 +68,14 @@ class WikipediaOptions:
     def __post_init__(self) -> None:
         if self.words < 10 or self.min_links < 1:
             raise EbertError("a document needs room for at least 10 words, and at least 1 link")
+
+
+class Article(NamedTuple):
+    """The text of an article, a paragraph a line, and its links."""
+
+    title: str
+    text: str
+    anchors: tuple[Anchor, ...]
 
 
 def documents(
@@ -156,3 +194,213 @@ def _surface(text: str, start: int, end: int) -> str:
 
 
 _SMALL = frozenset(("of", "the", "and", "in", "a", "de", "la", "at", "on", "for", "to"))
+
+
+CROWDED_PAGE = 0.35  # share of the words of a page that are links, in a page of tables
+
+
+def from_corpus(corpus: Corpus, numbers: Iterable[int]) -> Iterator[Article]:
+    """Give articles of a corpus by their page numbers: words, with blanks between them."""
+    words, entities = corpus.words, corpus.entities
+    for page in numbers:
+        first, last = corpus.page_paragraphs[page], corpus.page_paragraphs[page + 1]
+        begins = corpus.paragraphs[first : last + 1].tolist()
+        place: dict[int, tuple[int, int]] = {}  # of a token, in the text
+        lines: list[str] = []
+        position = 0
+        for begin, end in pairwise(begins):
+            line = [words[token] for token in corpus.tokens[begin:end].tolist()]
+            for number, word in enumerate(line, begin):
+                place[number] = (position, position + len(word))
+                position += len(word) + 1
+            lines.append(" ".join(line))
+        links = slice(int(corpus.page_anchors[page]), int(corpus.page_anchors[page + 1]))
+        anchors = []
+        for start, length, entity in zip(
+            corpus.anchor_start[links].tolist(), corpus.anchor_length[links].tolist(),
+            corpus.anchor_entity[links].tolist(), strict=True,
+        ):  # fmt: skip
+            if length and start + length - 1 in place:
+                anchors.append(Anchor(place[start][0], place[start + length - 1][1], entities[entity]))
+        yield Article(entities[corpus.page_entity[page]], "\n".join(lines), tuple(anchors))
+
+
+def from_dumps(paths: Iterable[str | Path], wanted: Collection[str], *, advance: Advance = silent) -> Iterator[Article]:
+    """Give the articles of dumps that have one of the titles. The progress is in bytes of the files."""
+    left = set(wanted)
+    for path in paths:
+        file = dump.look(Path(path))
+        site = Site.from_siteinfo(file.header)
+        for raw in _pages(file, advance):
+            page = pages.read(raw)
+            title = site.title(page.title)
+            if title not in left or page.text is None or page.redirect is not None:
+                continue
+            plain = to_plain(page.source(), site)
+            if plain.anchors:  # the same title may be in another dump, without links
+                left.discard(title)
+                yield Article(title, plain.text, tuple(plain.anchors))
+
+
+def _pages(file: dump.Dump, advance: Advance) -> Iterator[bytes]:
+    buffer, done = b"", 0
+    try:
+        for position, block in unpacked(file.path, file.packing):
+            buffer += block
+            dump.refuse_long(file.path, len(buffer) - dump.PIECE)
+            advance(position - done)
+            done = position
+            if len(buffer) < dump.PIECE or PAGE not in buffer:
+                continue
+            found = pages.cut(buffer)
+            yield from found.pages
+            buffer = found.tail
+    except DamagedError as error:
+        raise EbertError(f"{error}; get the file again") from None
+    yield from pages.cut(buffer).pages
+
+
+def training_pages(corpus: Corpus, choice: PageChoice) -> NDArray[np.int64]:
+    """Give the pages whose links stand in running text: at most every third word is linked, as in no table."""
+    links = np.diff(np.asarray(corpus.page_anchors))
+    words = np.diff(np.asarray(corpus.paragraphs)[np.asarray(corpus.page_paragraphs)])
+    page = np.repeat(np.arange(len(links)), links)
+    linked = np.bincount(page, weights=np.asarray(corpus.anchor_length), minlength=len(links))
+    return np.flatnonzero(choice.linked & (linked <= CROWDED_PAGE * words))
+
+
+INFO, TRAIN, HELD_OUT = "documents.json", "train.jsonl", "held-out.jsonl"
+SPARE = 2.0  # pages looked at for a document: not all have enough prose with links
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """How many documents to make."""
+
+    documents: int = 2000
+    held_out: int = 200
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.documents < 1 or self.held_out < 0:
+            raise EbertError("at least 1 document is needed, and not fewer than 0 held-out ones")
+
+
+def prepare(
+    corpus: Corpus,
+    vectors: Vectors,
+    out: str | Path,
+    *,
+    options: WikipediaOptions | None = None,
+    amounts: Amounts | None = None,
+    dumps: Sequence[str | Path] = (),
+    leave_out: Collection[str] = (),
+    overwrite: bool = False,
+    advance: Advance = silent,
+) -> dict[str, Any]:
+    """Write the folder; give what is in it. Articles named in `leave_out` are not used."""
+    options, amounts = options or WikipediaOptions(), amounts or Amounts()
+    files.refuse_existing(Path(out), overwrite=overwrite, marker=INFO)
+    choice = choose_pages(corpus, leave_out)
+    pages = np.random.default_rng(amounts.seed).permutation(training_pages(corpus, choice))
+    held, rest = pages[: int(SPARE * amounts.held_out)], pages[int(SPARE * amounts.held_out) :]
+    wanted = rest[: int(SPARE * amounts.documents)]
+    titles = corpus.entities
+    names = [[titles[corpus.page_entity[page]] for page in group] for group in (held, wanted)]
+    generator, resolver = TableGenerator(vectors), Resolver(vectors)
+    if dumps:
+        found = {a.title: a for a in from_dumps(dumps, {*names[0], *names[1]}, advance=advance)}
+        articles = [[found[name] for name in group if name in found] for group in names]
+    else:
+        articles = [from_corpus(corpus, group.tolist()) for group in (held, wanted)]  # type: ignore[misc]
+    groups = {
+        HELD_OUT: _some(documents(articles[0], generator, resolver, options, as_linked=True), amounts.held_out),
+        TRAIN: _some(documents(articles[1], generator, resolver, options), amounts.documents),
+    }
+    with files.replacing_folder(Path(out), overwrite=overwrite, marker=INFO) as folder:
+        counts = {name: write_documents(folder / name, group) for name, group in groups.items()}
+        if not counts[TRAIN]["documents"]:
+            raise EbertError(
+                f"none of the {len(wanted):,} articles that were looked at has enough linked prose to train on"
+                + (f"; are {', '.join(Path(path).name for path in dumps)} the dumps of the corpus?" if dumps else "")
+            )
+        info = {
+            "ebert": __version__, "options": asdict(options), "amounts": asdict(amounts),
+            "dumps": [Path(path).name for path in dumps], "corpus": corpus.info.dumps, "licence": corpus.info.licence,
+            "left_out": sorted(choice.left_out), "files": counts,
+        }  # fmt: skip
+        files.write_json(folder / INFO, info)
+    return {"out": str(out), **info}
+
+
+def write_documents(path: Path, documents: Iterable[Document]) -> dict[str, int]:
+    """Write documents that are articles in our own layout, one a line; give how many, and what is in them."""
+    counts = {"documents": 0, "words": 0, "gold": 0, "left out": 0}
+    with files.replacing(path, "w") as file:
+        for document in documents:
+            row = {**row_of(document), "title": document.id}  # so that its article can be left out of a table, say
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            counts["documents"] += 1
+            counts["words"] += len(document.text.split())
+            counts["gold"] += len(document.gold)
+            counts["left out"] += len(document.ignore)
+    return counts
+
+
+def row_of(document: Document) -> dict[str, Any]:
+    """Give a document in our own layout."""
+    row: dict[str, Any] = {"id": document.id, "text": document.text}
+    row["mentions"] = [{"start": m.start, "end": m.end, "entity": m.entity} for m in document.gold]
+    if document.ignore:
+        row["ignore"] = [list(span) for span in document.ignore]
+    if document.sentences:
+        row["sentences"] = list(document.sentences)
+    return row
+
+
+def _some(found: Iterator[Document], number: int) -> Iterator[Document]:
+    for count, document in enumerate(found):
+        if count == number:
+            return
+        yield document
+
+
+def titles_of(sources: Iterable[str | Path], say: Callable[[str], object]) -> list[str]:
+    """Give the titles of the articles that files of test data hold, or lists of titles.
+
+    A file that names no article is an error: whoever gives it would take for left out what is not.
+    """
+    found: list[str] = []
+    for source in map(Path, sources):
+        text = contents(source)
+        try:
+            recognise(text, source.name)
+        except EbertError:
+            if text.lstrip().startswith("{"):
+                raise
+            found += _listed(text, source)
+        else:
+            found += _titles(source, say)
+    return found
+
+
+def _listed(text: str, source: Path) -> list[str]:
+    titles = [line.strip() for line in text.split("\n") if line.strip()]
+    if not titles:
+        raise EbertError(f"{source} has no titles, so nothing would be left out; write one title a line into it")
+    return titles
+
+
+def _titles(source: Path, say: Callable[[str], object]) -> list[str]:
+    reading = read(source)
+    titles = [document.title for document in reading.documents if document.title]
+    count = len(reading.documents)
+    if not titles:
+        raise EbertError(
+            f"{source} does not say which articles it is made of: none of its {count:,} documents has a title "
+            f"(read as layout {reading.layout!r}), so nothing would be left out. Give a file with one title a line "
+            "instead; if its documents are no articles of Wikipedia, nothing need be left out"
+        )
+    if len(titles) < count:
+        say(f"{source}: {count - len(titles):,} of {count:,} documents have no title, and are not left out")
+    return titles

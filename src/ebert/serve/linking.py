@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ebert.linking.document import Document
-from ebert.linking.linked import Linked, LinkedMention
+from ebert.linking.document import Document, Linked, LinkedMention
 from ebert.linking.linker import Linker
 from ebert.linking.output import mention_value
 from ebert.serve.lane import Pause

@@ -18,8 +18,8 @@ from ebert.serve.problem import Problem
 from ebert.text import Mention, Passage
 
 if TYPE_CHECKING:
-    from ebert.linking.linked import LinkedMention
-    from ebert.linking.readers.nif_exchange import Asked
+    from ebert.linking.document import LinkedMention
+    from ebert.linking.readers.nif import Asked
     from ebert.model.sequence import Mode
     from ebert.serve.filling import FillJob
     from ebert.serve.linking import LinkJob, LinkWork, Steps
@@ -113,7 +113,7 @@ class Service:
 
     async def nif(self, text: str) -> bytes:
         """Link the texts of a NIF file, or the mentions in it; give it back with the entities."""
-        from ebert.linking.readers.nif_exchange import read_asked, write_answer
+        from ebert.linking.readers.nif import read_asked, write_answer
 
         working = self._ready
         work, lane = self._linker

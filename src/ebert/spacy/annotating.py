@@ -11,7 +11,7 @@ from typing import Any
 
 from spacy.tokens import Doc, Span
 
-from ebert.linking.linked import LinkedMention
+from ebert.linking.document import LinkedMention
 from ebert.spacy.options import Alignment
 
 EXTENSIONS = ("ebert_probability", "ebert_null", "ebert_candidates", "ebert_url")

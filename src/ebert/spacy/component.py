@@ -20,8 +20,7 @@ from spacy.util import minibatch
 
 from ebert._io import files, trusted
 from ebert.errors import EbertError
-from ebert.linking.document import Document
-from ebert.linking.linked import LinkedMention
+from ebert.linking.document import Document, LinkedMention
 from ebert.spacy.annotating import EXTENSIONS, annotate, register
 from ebert.spacy.options import FACTORY, PipeOptions
 from ebert.text import Mention
@@ -173,7 +172,7 @@ class EbertLinker(Pipe):
         return _again, (self.name, self.options, self._place, self.get_error_handler())
 
     def _copy(self, folder: Path) -> None:
-        from ebert.linking.generator import TableGenerator
+        from ebert.linking.candidates.table import TableGenerator
 
         linker = self.linker
         if not isinstance(linker.generator, TableGenerator):

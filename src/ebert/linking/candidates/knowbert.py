@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.linking.words import known_words
+from ebert.linking.candidates.words import known_words
 from ebert.vectors import Vectors
 from ebert.vectors.catalogue import Surface
 

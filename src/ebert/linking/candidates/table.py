@@ -13,9 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 from ebert.errors import EbertError
+from ebert.linking.candidates.words import Spelling, beginnings, closed, in_headline, places_of, runs, unspelt, word_of
 from ebert.linking.document import Choice, Document, Generator, Span
-from ebert.linking.spelling import Spelling, beginnings, unspelt
-from ebert.linking.words import closed, in_headline, places_of, runs, word_of
 from ebert.vectors import Vectors
 
 Chosen = tuple[tuple[Choice, ...], float | None]  # what a span may mean, and its link probability

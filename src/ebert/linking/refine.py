@@ -7,7 +7,7 @@ others have an entity as their likeliest answer; the surest are those with the s
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ebert.linking.chunks import Chunk, Placed
+from ebert.linking.sequences import Chunk, Placed
 
 
 @dataclass(frozen=True, slots=True)

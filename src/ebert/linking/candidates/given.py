@@ -16,11 +16,11 @@ from typing import Any
 
 from ebert._io import files
 from ebert.errors import EbertError
+from ebert.linking.candidates.words import known_words, places_of, runs, word_of
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.readers import jsonl
-from ebert.linking.readers.reading import contents
+from ebert.linking.readers.layouts import contents
 from ebert.linking.resolve import Resolver
-from ebert.linking.words import known_words, places_of, runs, word_of
 from ebert.text import titles
 from ebert.vectors import Vectors
 

@@ -8,7 +8,7 @@ from ebert._io import files
 from ebert.errors import EbertError
 from ebert.linking.document import Document
 from ebert.linking.readers import jsonl
-from ebert.linking.readers.reading import contents, is_labelled, parse
+from ebert.linking.readers.layouts import contents, is_labelled, parse
 from ebert.text import titles
 
 JSON = (".jsonl", ".ndjson")

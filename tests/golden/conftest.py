@@ -5,8 +5,8 @@ written anew, after a change that is meant, by
 
     EBERT_GOLDEN=write python -m pytest tests/golden
 
-Look at the difference (`git diff tests/golden/data`) before committing it. `data/v0.1` was written by version 0.1
-(`python tests/golden/golden_v01_write.py`, in a checkout of it) and is never written anew.
+Look at the difference (`git diff tests/golden/data`) before committing it. `data/v0.1` and `data/v0.2` were written by
+old code (see `golden_old_write.py`) and are never written anew.
 """
 
 import pytest

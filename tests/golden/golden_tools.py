@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 DATA = Path(__file__).parent / "data"
 WRITING = os.environ.get("EBERT_GOLDEN") == "write"
-# Only the type of these is frozen: times, versions, and hashes of what depends on the processor, place or library.
+# Only the type of these is frozen: times, versions, hashes of what depends on the processor, place or library.
 VOLATILE = {
     "seconds", "loop_seconds", "finish_seconds", "seconds of the last start", "words_per_second", "gflops", "machine",
-    "ebert", "version", "saved_here", "alignment_sha256", "catalogue.sqlite", "weights",
+    "ebert", "version", "saved_here", "alignment_sha256", "weights_sha256", "catalogue.sqlite", "weights",
 }  # fmt: skip
 # Files of floats that went through BLAS or torch: names, types and shapes are frozen, and numbers within a tolerance.
 HASHED = ("model", "alignment", "vectors")  # in the identity of a run
@@ -72,7 +72,7 @@ def shape(value: Any) -> Any:
 
 
 def scrub(value: Any, root: Path | None = None, *, hashes: bool = True) -> Any:
-    """Return a JSON value without times, versions and places of this machine, and without hashes of files if so told."""
+    """Return a JSON value without times, versions and places of this machine; `hashes`: with those of files."""
     if isinstance(value, dict):
         if "hits@1" in value:  # of the hundred hits@k of a probing, some are enough
             value = {key: part for key, part in value.items() if not key.startswith("hits@") or key in HITS}
@@ -83,7 +83,8 @@ def scrub(value: Any, root: Path | None = None, *, hashes: bool = True) -> Any:
     if isinstance(value, list):
         return [scrub(part, root, hashes=hashes) for part in value]
     if isinstance(value, str) and root is not None:
-        return value.replace(str(root.resolve()), "<root>").replace(str(root), "<root>")
+        value = value.replace(str(root.resolve()), "<root>").replace(str(root), "<root>")
+        return re.sub(r"/\S+/ebert-store-\w+", "<temporary store>", value)
     return value
 
 

@@ -246,6 +246,7 @@ STEPS = {
         ["align", "linking", "--bert", "bert", "--out", "linkmodel", "--include-vectors", "--intercept", "--length", 2],
         ("link-candidates",),
     ),
+    "align-trained": Step(["align", "recounted", "--bert", "bert", "--out", "learned"], ("link-candidates-corpus",)),
     "fill": Step(["fill", "--model", "model", "--top", 3, QUESTION, "[[Nobody]] is [MASK] [MASK]"], ("align",)),
     "fill-bert": Step(["fill", "--bert", "bert", "--top", 3, QUESTION]),
     "fill-why": Step(["fill", "--model", "model", "--why", "--candidates", "candidates.txt", QUESTION], ("align",)),

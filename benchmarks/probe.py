@@ -26,10 +26,10 @@ from ebert import EBert
 from ebert.model.batching import budget_on
 from ebert.model.encoder import Encoder
 from ebert.model.int8 import quantize
-from ebert.probing.asking import Asker, Plan, best, make_plan
+from ebert.probing.ask import Asker, Plan, best, make_plan
 from ebert.probing.candidates import Candidates, choose
 from ebert.probing.lama import read_lama
-from ebert.probing.question import Question, from_template
+from ebert.probing.questions import Question, from_template
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "lama.tar.xz"
 TEMPLATES = ["The native language of [X] is [Y] .", "[X] was born in [Y] .", "[X] is a [Y] by profession ."]

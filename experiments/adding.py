@@ -27,7 +27,7 @@ from scores import gain_error, score
 
 from ebert import EbertError, Vectors
 from ebert._io import files
-from ebert.probing.question import Question
+from ebert.probing.questions import Question
 from ebert.vectors import Entity
 from ebert.vectors.shadow import shadow
 from ebert.wikipedia.corpus import Corpus

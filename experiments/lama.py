@@ -33,7 +33,7 @@ from ebert._io.progress import progress
 from ebert.model import MODES, Mode
 from ebert.model.encoder import Encoder
 from ebert.model.vocabulary import Vocabulary
-from ebert.probing.question import Question
+from ebert.probing.questions import Question
 
 CHUNK = 256  # questions between two steps of the progress bar
 

@@ -37,7 +37,7 @@ from ebert.linking.prior import PriorLinker, tune
 from ebert.linking.readers import read
 from ebert.linking.resolve import Resolver
 from ebert.linking.wikipedia import HELD_OUT, TRAIN
-from ebert.report.trainings import draw_convergence
+from ebert.report.training_curves import draw_convergence
 from ebert.vectors.ids import read_ids
 from ebert.wikipedia.corpus import Corpus
 

@@ -28,7 +28,7 @@ from questions import DATA, choose, load
 from ebert import Alignment, AlignmentOptions, EbertError, Vectors
 from ebert._io import files
 from ebert.model.vocabulary import Vocabulary
-from ebert.probing.question import Question
+from ebert.probing.questions import Question
 from ebert.vectors.transfer import import_vectors
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ebert.probing.lama import read_lama
-from ebert.probing.question import Question, Questions, limited
+from ebert.probing.questions import Question, Questions, limited
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "lama.tar.xz"
 

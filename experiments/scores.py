@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ebert.probing.question import Question
+from ebert.probing.questions import Question
 
 
 @dataclass(frozen=True)

@@ -196,7 +196,7 @@ def test_rows_that_are_no_questions(small_model, tmp_path):
 
 
 def test_a_question_that_breaks_the_encoder_costs_no_other(small_model, tmp_path, monkeypatch):
-    from ebert.probing.asking import Asker
+    from ebert.probing.ask import Asker
 
     ask = Asker.__call__
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ebert.probing import names
-from ebert.probing.question import Question
+from ebert.probing import filters
+from ebert.probing.questions import Question
 
 
 def question(relation, subject, answer):
@@ -12,11 +12,11 @@ def question(relation, subject, answer):
 
 def test_what_is_asked_depends_on_the_relation():
     asked = [question("P19", "Anna Rossi", "Rome"), question("P1412", "Anna  Bo", "x"), question("P36", "Peru", "Lima")]
-    keys = names.wanted(asked)
+    keys = filters.wanted(asked)
     assert keys == [("Anna", "city"), ("Anna", "language"), ("Bo", "language"), ("Rossi", "city")]
-    assert names.sentence(keys[0]) == "Anna is a common name in the following city: [MASK]."
-    assert {names.KINDS[r] for r in ("P20", "place_of_birth", "place_of_death")} == {"city"}
-    assert (names.KINDS["P27"], names.KINDS["P103"]) == ("country", "language")
+    assert filters.sentence(keys[0]) == "Anna is a common name in the following city: [MASK]."
+    assert {filters.KINDS[r] for r in ("P20", "place_of_birth", "place_of_death")} == {"city"}
+    assert (filters.KINDS["P27"], filters.KINDS["P103"]) == ("country", "language")
 
 
 def test_any_part_of_the_name_drops_a_question():
@@ -24,18 +24,18 @@ def test_any_part_of_the_name_drops_a_question():
         ("Anna", "language"): ["English", "Dutch", "Danish"],
         ("Rossi", "language"): ["Latin", "Italian", "Greek"],
     }
-    check = names.check(question("P103", "Anna Rossi", "Italian"), guesses)
+    check = filters.check(question("P103", "Anna Rossi", "Italian"), guesses)
     assert (check.parts, check.dropped) == ((None, 2), True)
-    check = names.check(question("P103", "Anna Rossi", "italian"), guesses)
+    check = filters.check(question("P103", "Anna Rossi", "italian"), guesses)
     assert (check.parts, check.dropped) == ((None, None), False)
-    assert names.check(question("P36", "Peru", "Lima"), guesses).parts == ()
+    assert filters.check(question("P36", "Peru", "Lima"), guesses).parts == ()
 
 
 def test_an_encoder_without_capitals_guesses_in_small_letters():
     guesses = {("Anna", "language"): ["dutch"], ("Rossi", "language"): ["latin", "greek", "italian"]}
     asked = question("P103", "Anna Rossi", "Italian")
-    assert not names.check(asked, guesses).dropped
-    assert names.check(asked, guesses, lower=True).parts == (None, 3)
+    assert not filters.check(asked, guesses).dropped
+    assert filters.check(asked, guesses, lower=True).parts == (None, 3)
 
 
 @pytest.mark.real
@@ -50,4 +50,4 @@ def test_an_encoder_without_capitals_guesses_in_small_letters():
 )
 def test_names_of_the_paper(bert, relation, subject, answer, parts):
     asked = question(relation, subject, answer)
-    assert names.check(asked, names.guess(bert, [asked])).parts == parts
+    assert filters.check(asked, filters.guess(bert, [asked])).parts == parts

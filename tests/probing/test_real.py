@@ -31,12 +31,12 @@ def test_p463_is_the_paper_s(bert, tmp_path):
 @needs_lama
 def test_the_person_name_filter_leaves_as_many_places_of_death_as_the_paper_s(bert, tmp_path):
     """Two thousand names are asked; the questions themselves are left to results/, all but a few."""
-    from ebert.probing import names
+    from ebert.probing import filters
 
     asked = [q for q in read_lama(LAMA, relations=["place_of_death"]).questions if not q.gives_itself_away]
     assert len(asked) == 766
-    guesses = names.guess(bert, asked)
-    assert sum(not names.check(question, guesses).dropped for question in asked) == 655
+    guesses = filters.guess(bert, asked)
+    assert sum(not filters.check(question, guesses).dropped for question in asked) == 655
 
 
 def test_own_questions_of_the_paper_s_table_1(bert, tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from ebert import EbertError
-from ebert.probing.question import Question
+from ebert.probing.questions import Question
 from ebert.probing.subjects import Finder, find_all, read_labels, ways
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ebert import EbertError
-from ebert.report.classification import make_report
 from ebert.report.classified import published, read_runs
+from ebert.report.relations import make_report
 
 LABELS = [f"P{number}" for number in range(100, 180)]
 PER_RELATION = 20

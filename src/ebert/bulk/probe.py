@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ebert.model import EBert
-    from ebert.probing.asking import Outcome, Plan
-    from ebert.probing.question import Question
+    from ebert.probing.ask import Outcome, Plan
+    from ebert.probing.questions import Question
 
 FILTERS = ("all", "string-match")
 
@@ -87,7 +87,7 @@ class ProbeWorker:
     def __init__(self, job: ProbeJob, model: "EBert") -> None:
         from ebert.bulk.identity import of_parts
         from ebert.model.sequence import check
-        from ebert.probing.asking import Asker
+        from ebert.probing.ask import Asker
         from ebert.probing.candidates import choose
         from ebert.probing.subjects import Finder
 
@@ -132,7 +132,7 @@ class ProbeWorker:
 
     def _values(self, rows: Sequence[Row], items: "Sequence[_Asked]") -> list[dict[str, Any]]:
         from ebert.model.batching import budget_on
-        from ebert.probing.asking import make_plan
+        from ebert.probing.ask import make_plan
 
         questions = [item.question for item in items]
         plan = make_plan(
@@ -160,7 +160,7 @@ class ProbeWorker:
     def _mode(
         self, plan: "Plan", outcomes: "Mapping[int, Outcome]", number: int, item: "_Asked", mode: Any
     ) -> dict[str, Any]:
-        from ebert.probing.asking import best
+        from ebert.probing.ask import best
 
         outcome = outcomes[plan.unit_of[mode][number]]
         rank, probability = best(outcome, item.places)

@@ -110,7 +110,7 @@ def train(
       ebert link train documents --model enwiki-ebert --strategy packed --out linker
     """
     from ebert.linking.train import train as run
-    from ebert.report.trainings import draw_convergence
+    from ebert.report.training_curves import draw_convergence
 
     loaded = _load(model, vectors, device)
     prepared = _prepare(loaded, **rest)
@@ -144,7 +144,7 @@ def search(
     from ebert.finetuning.search import CURVE
     from ebert.linking.options import BATCHES
     from ebert.linking.train import search as run
-    from ebert.report.trainings import draw_expected_maximum
+    from ebert.report.training_curves import draw_expected_maximum
 
     try:
         rates = [float(rate) for rate in learning_rates.split(",")] if learning_rates else RATES

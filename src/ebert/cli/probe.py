@@ -13,7 +13,7 @@ from ebert.errors import EbertError
 
 if TYPE_CHECKING:
     from ebert.model import EBert
-    from ebert.probing.question import Questions
+    from ebert.probing.questions import Questions
 
 MODES = ("bert", "concat", "replace")
 FILTERS = ("all", "string-match", "uhn")

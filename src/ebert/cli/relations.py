@@ -209,7 +209,7 @@ def search(
     from ebert.finetuning.search import CURVE
     from ebert.relations.options import TrainingOptions
     from ebert.relations.search import search as run
-    from ebert.report.trainings import draw_expected_maximum
+    from ebert.report.training_curves import draw_expected_maximum
 
     result = run(
         data, lambda: _load(model, mode, vectors), out, mode=mode, options=TrainingOptions(**options),
@@ -241,7 +241,7 @@ def report(runs: tuple[Path, ...], out: Path, resamples: int, overwrite: bool, a
     Example:
       ebert relations report runs/bert runs/concat runs/replace --out report
     """
-    from ebert.report.classification import make_report
+    from ebert.report.relations import make_report
 
     summary = make_report(runs, out, resamples=resamples, overwrite=overwrite)
     if as_json:

@@ -47,8 +47,8 @@ def command(
     if not out:
         raise EbertError("say where the report goes (--out DIR), or only check the metrics (--check)")
     from ebert._io.progress import progress
-    from ebert.report.building import STEPS, make_report
-    from ebert.report.content import Options
+    from ebert.report.document import Options
+    from ebert.report.lama import STEPS, make_report
 
     options = Options(all_relations=all_relations, examples=examples, resamples=resamples)
     with progress("report", total=STEPS, unit="parts") as advance:

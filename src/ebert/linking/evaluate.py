@@ -15,10 +15,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ebert._bootstrap import SEED, Interval, bounds
 from ebert._io import files
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.intervals import SEED, Interval, bounds
 from ebert.linking.candidates.table import gold_spans
 from ebert.linking.document import Document, Generator, Linked, Span, ignoring
 from ebert.linking.resolve import Resolver

@@ -11,7 +11,7 @@ from ebert.model import EBert
 from ebert.model.batching import budget_on, windows
 from ebert.probing.candidates import Candidates
 from ebert.probing.options import ProbeOptions
-from ebert.probing.question import Question, Questions
+from ebert.probing.questions import Question, Questions
 
 
 def identity(

@@ -15,7 +15,7 @@ from typing import Any
 
 from ebert._io import compressed
 from ebert.errors import EbertError
-from ebert.probing.question import Question, Questions, Skipped, fault_of, from_template
+from ebert.probing.questions import Question, Questions, Skipped, fault_of, from_template
 
 GOOGLE_RE = {
     "date_of_birth": "[X] (born [Y]).",

@@ -15,7 +15,7 @@ from typing import Any
 from ebert._io import files
 from ebert._io.records import read_table
 from ebert.errors import EbertError
-from ebert.probing.question import MASK, Question, Questions, Skipped, fault_of, from_template
+from ebert.probing.questions import MASK, Question, Questions, Skipped, fault_of, from_template
 from ebert.text import Passage
 
 FIELDS = {"id", "relation", "text", "template", "subject", "entity", "answers", "answer"}

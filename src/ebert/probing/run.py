@@ -14,14 +14,14 @@ from ebert._runs import Journal, processor
 from ebert.errors import EbertError
 from ebert.model import EBert, Mode
 from ebert.model.batching import budget_on, windows
+from ebert.probing import filters
 from ebert.probing import folder as layout
-from ebert.probing import names
-from ebert.probing.asking import Asker, Outcome, Plan, best, make_plan
+from ebert.probing.ask import Asker, Outcome, Plan, best, make_plan
 from ebert.probing.candidates import Candidates, choose
 from ebert.probing.identity import identity
 from ebert.probing.metrics import metrics
 from ebert.probing.options import ProbeOptions
-from ebert.probing.question import Question, Questions, Skipped, limited
+from ebert.probing.questions import Question, Questions, Skipped, limited
 from ebert.probing.subjects import Finder, Subject, find_all, ways
 
 
@@ -147,24 +147,24 @@ def _persons(work: Probe) -> list[Question]:
     """Give the questions that the person-name filter looks at, if it is asked for: those that the other one leaves."""
     if "uhn" not in work.options.filters or work.data.name != "lama":
         return []
-    return [q for q in work.questions if q.relation in names.KINDS and not q.gives_itself_away]
+    return [q for q in work.questions if q.relation in filters.KINDS and not q.gives_itself_away]
 
 
-def _check_names(work: Probe, folder: Path, watch: Watch) -> dict[str, names.NameCheck]:
+def _check_names(work: Probe, folder: Path, watch: Watch) -> dict[str, filters.NameCheck]:
     """Apply the person-name filter."""
     if work.name_model is None:
         return {}
-    guesses: names.Guesses = {}
+    guesses: filters.Guesses = {}
     with Journal(folder / layout.GUESSED) as journal:
         for part, kind, tokens in (row for window in journal.read() for row in window):
             guesses[part, kind] = tokens
-        wanted = names.wanted(work.persons)
+        wanted = filters.wanted(work.persons)
         with watch("names", total=len(wanted), unit="names") as advance:
-            for window in names.ask(work.name_model, wanted, advance, known=guesses.copy()):
+            for window in filters.ask(work.name_model, wanted, advance, known=guesses.copy()):
                 journal.add([[*key, tokens] for key, tokens in window.items()])
                 guesses |= window
     lower = work.name_model.vocabulary.lower_cases
-    return {question.id: names.check(question, guesses, lower=lower) for question in work.persons}
+    return {question.id: filters.check(question, guesses, lower=lower) for question in work.persons}
 
 
 def _ask(work: Probe, folder: Path, watch: Watch) -> "Results":
@@ -200,7 +200,7 @@ class Results:
     plan: Plan
     outcomes: Mapping[int, Outcome]
 
-    def rows(self, checks: Mapping[str, names.NameCheck]) -> Iterator[dict[str, Any]]:
+    def rows(self, checks: Mapping[str, filters.NameCheck]) -> Iterator[dict[str, Any]]:
         """Go through the questions in their order."""
         for number, question in enumerate(self.work.questions):
             subject = self.work.subjects.get(question.id)
@@ -221,14 +221,14 @@ class Results:
         return {"rank": rank, "probability": probability, "top": top}
 
 
-def _dropped(question: Question, checks: Mapping[str, names.NameCheck]) -> str | None:
+def _dropped(question: Question, checks: Mapping[str, filters.NameCheck]) -> str | None:
     if question.gives_itself_away:
         return "string-match"
     return "name" if question.id in checks and checks[question.id].dropped else None
 
 
 def _write(
-    work: Probe, folder: Path, checks: Mapping[str, names.NameCheck], results: Results, facts: dict[str, Any]
+    work: Probe, folder: Path, checks: Mapping[str, filters.NameCheck], results: Results, facts: dict[str, Any]
 ) -> None:
     """Write everything, `run.json` last."""
     rows = list(results.rows(checks))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ebert._io.records import read_table
 from ebert.errors import EbertError
-from ebert.probing.question import Question
+from ebert.probing.questions import Question
 from ebert.text import titles
 from ebert.vectors import Entity, Vectors
 

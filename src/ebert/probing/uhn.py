@@ -13,9 +13,9 @@ from ebert._io import files
 from ebert._io.progress import Advance, silent
 from ebert._io.records import write_lines
 from ebert.model import EBert
-from ebert.probing import names
+from ebert.probing import filters
 from ebert.probing.lama import is_relation, lama_files, read_lama
-from ebert.probing.question import Question
+from ebert.probing.questions import Question
 
 DROPPED = "dropped.jsonl"
 
@@ -40,7 +40,7 @@ def write_uhn(
     read = read_lama(data)
     files.refuse_existing(Path(out), overwrite=overwrite, marker=DROPPED)
     left = [question for question in read.questions if not question.gives_itself_away]
-    guesses, lower = names.guess(model, left, advance), model.vocabulary.lower_cases
+    guesses, lower = filters.guess(model, left, advance), model.vocabulary.lower_cases
     judged = [_judge(question, guesses, lower=lower) for question in read.questions]
     dropped = {row["where"]: row for row in judged if row is not None}
     with files.replacing_folder(Path(out), overwrite=overwrite, marker=DROPPED) as folder:
@@ -59,12 +59,12 @@ def write_uhn(
     return deleted, read.reasons()
 
 
-def _judge(question: Question, guesses: names.Guesses, *, lower: bool) -> dict[str, Any] | None:
+def _judge(question: Question, guesses: filters.Guesses, *, lower: bool) -> dict[str, Any] | None:
     """Say which rule drops a question, or None."""
     row = {"id": question.id, "relation": question.relation, "where": question.where}
     if question.gives_itself_away:
         return {**row, "rule": "string-match"}
-    check = names.check(question, guesses, lower=lower)
+    check = filters.check(question, guesses, lower=lower)
     if not check.dropped:
         return None
     parts = zip(question.subject.split(), check.parts, strict=True)

@@ -6,8 +6,8 @@ Samples are drawn with replacement within each relation, as many as it has; a pa
 import numpy as np
 from numpy.typing import NDArray
 
+from ebert._bootstrap import SEED, Interval, bounds
 from ebert.errors import EbertError
-from ebert.intervals import SEED, Interval, bounds
 from ebert.relations.scores import scores
 
 RESAMPLES = 1000

@@ -2,7 +2,7 @@
 
 from ebert.probing.metrics import TOP
 from ebert.report import published
-from ebert.report.content import Cell, Plot, Section, Table
+from ebert.report.document import Cell, Plot, Section, Table
 from ebert.report.material import Material
 from ebert.report.plots import drawing, mark, mark_handle
 

@@ -1,7 +1,7 @@
 """Every difference between two columns, with its interval."""
 
-from ebert.report.comparing import difference, pairs
-from ebert.report.content import Cell, Section, Table, signed
+from ebert.report.comparison import difference, pairs
+from ebert.report.document import Cell, Section, Table, signed
 from ebert.report.material import Material
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ebert.report import published
-from ebert.report.comparing import Difference, common
-from ebert.report.content import Cell, Section, Table
+from ebert.report.comparison import Difference, common
+from ebert.report.document import Cell, Section, Table
 from ebert.report.material import Material
 from ebert.report.runs import Column
 

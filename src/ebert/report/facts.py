@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ebert.report import published
-from ebert.report.content import Cell, Section, Table
+from ebert.report.document import Cell, Section, Table
 from ebert.report.material import Material
 from ebert.report.runs import Run
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert.report.comparing import Change, difference
-from ebert.report.content import Plot, Section, Table
+from ebert.report.comparison import Change, difference
+from ebert.report.document import Plot, Section, Table
 from ebert.report.material import Material
 from ebert.report.plots import INK, drawing
 from ebert.report.runs import NO_COUNT, NOT_COVERED, Column, Run

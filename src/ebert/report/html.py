@@ -3,8 +3,8 @@
 from html import escape
 from importlib import resources
 
-from ebert.report.comparing import Change
-from ebert.report.content import Cell, Plot, Report, Section, Table, shown
+from ebert.report.comparison import Change
+from ebert.report.document import Cell, Plot, Report, Section, Table, shown
 
 LONG = 25  # rows from which a table scrolls in a window of its own
 WIDE = 28  # characters from which a column gets more room

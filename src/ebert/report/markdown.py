@@ -2,7 +2,7 @@
 
 import re
 
-from ebert.report.content import Plot, Report, Section, Table, shown
+from ebert.report.document import Plot, Report, Section, Table, shown
 
 
 def document(report: Report) -> str:

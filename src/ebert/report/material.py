@@ -7,8 +7,8 @@ from typing import Any
 
 from ebert.probing.metrics import FILTERS
 from ebert.report import published
-from ebert.report.comparing import Difference, baseline, difference
-from ebert.report.content import Options
+from ebert.report.comparison import Difference, baseline, difference
+from ebert.report.document import Options
 from ebert.report.plots import Look, looks
 from ebert.report.runs import Column, Run, columns
 

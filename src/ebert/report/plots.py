@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ebert.errors import EbertError
-from ebert.report.content import Plot
+from ebert.report.document import Plot
 from ebert.report.runs import Column
 
 if TYPE_CHECKING:

@@ -1,161 +1,225 @@
-"""Every relation: Hits@1 of all models, and the change against plain BERT with the share of substring answers."""
+"""A report on runs of relation classification: scores beside the published ones, differences, relations, confusions."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ebert.report import published
-from ebert.report.comparing import Change
-from ebert.report.content import Cell, Plot, Section, Table
-from ebert.report.material import Material
-from ebert.report.plots import INK, PAPER, bar_handle, drawing, mark_handle
-from ebert.report.runs import Run
+from ebert._bootstrap import Interval
+from ebert._io import files
+from ebert.relations.comparing import RESAMPLES, Numbers, difference, macro_f1
+from ebert.relations.scores import confusion, scores
+from ebert.report.classified import Answers, Run, common_splits, is_fewrel, published, published_for, read_runs
+from ebert.report.document import MINUS, Plot, Report, Section, Table
+from ebert.report.plots import COLOURS, INK, drawing
+from ebert.report.writing import MARKER, as_csv, write
 
-THRESHOLD = 7.5  # points of change that bring a relation into the figure
+PAIRS = 30  # most frequent confusions to show
+LEAST = 20  # samples of a kind below which an F1 says nothing
+HAVING = ("all", "both entities have a vector", "one has", "none has")
 
 
-def changes(material: Material) -> Section:
-    """Write the section on the change against plain BERT."""
-    if not material.changes:
-        text = [
-            "No run given has plain BERT (the mode bert) over these questions, so there is nothing to compare with."
-        ]
-        return Section("changes", "Change against plain BERT", text)
-    text = [
-        "Change in Hits@1 against plain BERT on each relation (all questions), and the share of questions whose answer "
-        "is a substring of the subject's name, which BERT can copy and a vector alone cannot."
+def make_report(
+    folders: Sequence[Path], out: Path, *, resamples: int = RESAMPLES, overwrite: bool = False
+) -> dict[str, Any]:
+    """Write a report on runs into the folder `out`; the first run is the one that others are compared with."""
+    files.refuse_existing(out, overwrite=overwrite, marker=MARKER)
+    runs = read_runs(folders)
+    splits = common_splits(runs)
+    differences = {split: _differences(runs, split, resamples) for split in splits}
+    sections = [_macro(runs, splits, resamples), _curves(runs)]
+    if len(runs) > 1:
+        sections.append(Section("differences", "Differences", [
+            f"Macro F1 of each run minus that of {runs[0].name}, in points, with 95 % intervals of a paired bootstrap, "
+            "over all samples and by how many of the two entities have a vector."],
+            [table for table, _ in differences.values()]))  # fmt: skip
+    sections += [_relations(runs, splits[-1]), _confusions(runs, splits[-1])]
+    headlines = [line for _, lines in differences.values() for line in lines] or _headlines(runs, splits)
+    about = [(f"{run.name}: {run.mode}, {run.info['options']['epochs']} epochs", run.info["command"]) for run in runs]
+    report = Report("Relation classification: " + ", ".join(run.name for run in runs), about, [], headlines, sections)
+    matrices = {f"tables/matrix-{run.key}.csv": _matrix(run, splits[-1]) for run in runs}
+    return write(report, out, runs=[run.name for run in runs], overwrite=overwrite, more=matrices)
+
+
+def _macro(runs: Sequence[Run], splits: Sequence[str], resamples: int) -> Section:
+    tables = []
+    for split in splits:
+        rows = []
+        for run in runs:
+            found = run.splits[split]
+            macro = scores(confusion(found.gold, found.given, len(run.labels))).macro()
+            interval = macro_f1(found.gold, found.given, len(run.labels), resamples=resamples)
+            theirs = [_two(value) for value in published_for(run, split)]
+            rows.append((
+                run.name, run.mode, run.info["options"]["epochs"], len(found.gold), _two(macro["precision"]),
+                _two(macro["recall"]), _two(macro["f1"]), f"{interval.low:.2f} to {interval.high:.2f}", *theirs,
+            ))  # fmt: skip
+        header = ("run", "mode", "epochs", "samples", "P", "R", "F1", "95 % of F1", "published P", "published R",
+                  "published F1")  # fmt: skip
+        tables.append(Table(f"macro-{split}", f"Macro scores on {split}, in percent", header, rows))
+    if "dev" not in splits:
+        tables.append(_dev(runs))
+    text = ["The published figures are those of the same variant in the paper, after its search for the best learning "
+            "rate and number of epochs (5e-5 and 10 for concat)."]  # fmt: skip
+    if not any(map(is_fewrel, runs)):
+        return Section("macro", "Macro precision, recall and F1", [], tables)
+    models = [(model, *map(_two, row)) for model, row in published().items()]
+    columns = ("model", "dev P", "dev R", "dev F1", "test P", "test R", "test F1")
+    tables.append(Table("published", "As published", columns, models, published=frozenset(range(len(models)))))
+    return Section("macro", "Macro precision, recall and F1", text, tables)
+
+
+def _dev(runs: Sequence[Run]) -> Table:
+    """Give what a training itself found on the dev samples that it chose its best epoch by."""
+    rows = [
+        (run.name, run.mode, run.metrics["best epoch"], run.metrics.get("dev samples"),
+         *(_two(run.metrics["dev"][name]) for name in ("precision", "recall", "f1")),
+         *(_two(value) for value in published_for(run, "dev")))
+        for run in runs
+    ]  # fmt: skip
+    header = ("run", "mode", "best epoch", "samples", "P", "R", "F1", "published P", "published R", "published F1")
+    return Table("macro-dev", "Macro scores on dev, of the epoch that was chosen by them, in percent", header, rows)
+
+
+def _curves(runs: Sequence[Run]) -> Section:
+    rows = [
+        (run.name, epoch["epoch"], _three(epoch["loss"]), _three(epoch.get("dev loss")), _two(epoch["dev"]["f1"]))
+        for run in runs
+        for epoch in run.metrics["epochs"]
     ]
-    chosen = _chosen(material)
-    left = len(material.relations) - len(chosen)
-    if left:
-        text.append(
-            f"The figure shows the {len(chosen)} relations where a model changes by {THRESHOLD} points or more; "
-            f"{left} others are in the table only (--all-relations draws them too)."
-        )
-    parts: list[Table | Plot] = [_plot(material, chosen)] if chosen else []
-    return Section("changes", "Change against plain BERT, by relation", text, [*parts, _changes(material)])
+    with drawing("learning", width=6.5) as made:
+        axes = made.panels(1)[0]
+        for number, run in enumerate(runs):
+            epochs = run.metrics["epochs"]
+            colour = INK if run.mode == "bert" else COLOURS[number % len(COLOURS)]
+            axes.plot([e["epoch"] for e in epochs], [e["dev"]["f1"] for e in epochs], marker="o", markersize=3,
+                      color=colour, linestyle="-" if number % 2 == 0 else "--", label=run.name)  # fmt: skip
+        axes.set_xlabel("epoch")
+        axes.set_ylabel("macro F1 (dev)")
+        made.legend(axes.get_legend_handles_labels()[0])
+    parts: list[Table | Plot] = [
+        made.plot("learning", "Learning curves", "Macro F1 on the dev samples after every epoch."),
+        Table("learning", "Every epoch", ("run", "epoch", "loss", "dev loss", "dev F1"), rows),
+    ]
+    return Section("learning", "Learning curves", [], parts)
 
 
-def every(material: Material) -> Section:
-    """Write the section with all scores of all relations."""
-    text = ["Hits@1 in per cent on every relation, a table for each filter. A click on a heading sorts."]
-    return Section("relations", "Every relation", text, [_scores(material, name) for name in material.filters])
-
-
-def substring_share(run: Run, relation: str) -> float | None:
-    """Give the per cent of a relation's questions that the string-match filter takes out."""
-    if "string-match" not in run.filters or relation not in run.outcomes.relations:
-        return None
-    inside = run.outcomes.relation == run.outcomes.relations.index(relation)
-    return float(100 * np.mean(run.outcomes.dropped[inside] == 1))
-
-
-def _share(material: Material, relation: str) -> float | None:
-    shares = (substring_share(run, relation) for run in material.runs)
-    return next((share for share in shares if share is not None), None)
-
-
-def _chosen(material: Material) -> list[str]:
-    """Choose the relations of the figure: those that change, the most substring answers first."""
-    found = []
-    for relation in material.relations:
-        sizes = [abs(d.relations[relation].value) for _, _, d in material.changes if relation in d.relations]
-        if sizes and (material.options.all_relations or max(sizes) >= THRESHOLD):
-            first = next(d.relations[relation].value for _, _, d in material.changes if relation in d.relations)
-            found.append((-round(_share(material, relation) or 0), first, relation))
-    return [relation for _, _, relation in sorted(found)]
-
-
-def _changes(material: Material) -> Table:
-    header = ["relation", "questions", "substring answers (%)"]
-    for column, _, _ in material.changes:
-        header += [column.label, f"{column.label}: gained", f"{column.label}: lost"]
-        if published.counterpart(column):
-            header.append(f"{column.label}: published")
+def _differences(runs: Sequence[Run], split: str, resamples: int) -> tuple[Table, list[str]]:
+    base, lines = runs[0].splits[split], []
     rows = []
-    for relation in material.relations:
-        asked = max(
-            int(np.sum(run.outcomes.relation == run.outcomes.relations.index(relation)))
-            for run in material.runs
-            if relation in run.outcomes.relations
-        )
-        row: list[Cell] = [material.label(relation), asked, _share(material, relation)]
-        for column, _, compared in material.changes:
-            row += [compared.relations.get(relation), compared.gained.get(relation), compared.lost.get(relation)]
-            if published.counterpart(column):
-                theirs = published.change(column, relation)
-                row.append(None if theirs is None else Change(theirs))
+    for run in runs[1:]:
+        found = run.splits[split]
+        vectors = _vectors(found, base)
+        row: list[str | int | None] = [run.name]
+        for having in HAVING:
+            chosen = np.ones(len(found.gold), bool) if having == "all" else vectors == 3 - HAVING.index(having)
+            row.append(int(chosen.sum()))
+            if chosen.sum() < LEAST:
+                row.append(None)
+                continue
+            change = difference(
+                found.gold[chosen], found.given[chosen], base.given[chosen], len(run.labels), resamples=resamples
+            )
+            row.append(_change(change))
+            if having == "all":
+                lines.append(f"{split}: {run.name} against {runs[0].name}: {_change(change)} points of macro F1"
+                             f"{'' if change.clear else ', which may be chance'}.")  # fmt: skip
         rows.append(tuple(row))
-    return Table(
-        "changes", "Change in Hits@1 against plain BERT", tuple(header), rows,
-        note="Gained: questions that only this model has right. Lost: questions that only plain BERT has right.",
-    )  # fmt: skip
+    header = ("run", *(cell for having in HAVING for cell in (f"samples: {having}", having)))
+    return Table(f"differences-{split}", f"On {split}, beside {runs[0].name}", header, rows), lines
 
 
-def _scores(material: Material, name: str) -> Table:
-    models = [model for model in published.MODELS if model != "K-Adapter"] if material.is_lama else []
-    columns = [column for column in material.columns if name in column.run.filters]
-    header = ["relation", "questions", "covered", *(column.label for column in columns)]
-    header += [f"{published.MODELS[model]} (published)" for model in models]
-    header += ["questions (published)"] if material.is_lama else []
+def _relations(runs: Sequence[Run], split: str) -> Section:
+    """Give, for every relation, F1 by run, and how often it was found with and without vectors."""
+    by_run = [
+        scores(confusion(run.splits[split].gold, run.splits[split].given, len(run.labels))).f1 * 100 for run in runs
+    ]
     rows = []
-    for relation in material.relations:
-        blocks = [(material.block(column, name) or {})["relations"].get(relation) for column in columns]
-        known = next((block for block in blocks if block), None)
-        if known is None:
-            continue
-        row: list[Cell] = [material.label(relation), known["questions"], known["covered"]]
-        row += [block["hits@1"] if block else None for block in blocks]
-        row += [published.relation(model, relation, name) for model in models]
-        row += [published.questions(relation, name)] if material.is_lama else []
+    for index, label in enumerate(runs[0].labels):
+        row: list[str | int | None] = [runs[0].title(label), int((runs[0].splits[split].gold == index).sum())]
+        row += [_two(f1[index]) for f1 in by_run]
+        if len(runs) > 1:
+            row += _found(runs, split, index)
         rows.append(tuple(row))
-    note = "Questions and covered are those of the first run." if len(material.runs) > 1 else ""
-    return Table(f"relations-{name}", f"Hits@1 by relation, filter {name}", tuple(header), rows, note=note)
+    header = ["relation", "samples", *(f"F1: {run.name}" for run in runs)]
+    if len(runs) > 1:
+        header.append("both entities have a vector")
+        header += [f"gain with: {run.name}" for run in runs[1:]] + [f"gain without: {run.name}" for run in runs[1:]]
+    text = [
+        f"On {split}. A gain is the share of a relation's samples that a run finds minus the share that {runs[0].name} "
+        "finds, in points, among samples whose two entities have vectors (with) and among the others (without)."
+    ]
+    return Section("relations", "Every relation", text, [Table("relations", "Relations", tuple(header), rows)])
 
 
-def _plot(material: Material, chosen: list[str]) -> Plot:
-    """Draw bars for changes and crosses for substring answers on one axis: both are per cent of the questions."""
-    count = len(material.changes)
-    with drawing("changes", width=8.5, height=1.2 + len(chosen) * (0.16 + 0.13 * count)) as drawn:
-        axes = drawn.panels(1)[0]
-        thick = 0.8 / count
-        has_published = False
-        for number, (column, _, compared) in enumerate(material.changes):
-            look = material.looks[column.label]
-            for place, relation in enumerate(chosen):
-                if relation not in compared.relations:
-                    continue
-                at = place + (number - (count - 1) / 2) * thick
-                value = compared.relations[relation].value
-                axes.barh(at, value, height=thick * 0.92, color=look.colour, hatch=look.hatch, edgecolor=PAPER)
-                theirs = published.change(column, relation)
-                if theirs is not None:
-                    has_published = True
-                    axes.plot([theirs], [at], "D", markersize=3.6, markerfacecolor=PAPER,
-                              markeredgecolor=look.colour,
-                              markeredgewidth=0.8, zorder=5)  # fmt: skip
-        shares = [(_share(material, relation), place) for place, relation in enumerate(chosen)]
-        crosses = [(share, place) for share, place in shares if share is not None]
-        axes.plot([x for x, _ in crosses], [y for _, y in crosses], "x", color=INK, markersize=7, markeredgewidth=1.8,
-                  linestyle="none", zorder=6)  # fmt: skip
-        axes.axvline(0, color=INK, linewidth=1)
-        axes.set_yticks(range(len(chosen)), [material.label(relation) for relation in chosen])
-        axes.set_ylim(len(chosen) - 0.4, -0.6)
-        axes.tick_params(axis="y", length=0)
-        axes.grid(visible=False, axis="y")
-        second = "   ×: substring answers (% of questions)" if crosses else ""
-        axes.set_xlabel(f"bars: change in Hits@1 against plain BERT (points){second}")
-        handles = [bar_handle(column.label, material.looks[column.label]) for column, _, _ in material.changes]
-        handles += [mark_handle()] if has_published else []
-        drawn.legend([*handles, *_cross(crosses)])
-    which = "All relations" if material.options.all_relations else f"Relations with a change of {THRESHOLD} or more"
-    caption = (
-        f"{which}, the most substring answers first. Bars to the right: better than plain BERT; to the left: worse. "
-        + ("Crosses: how many answers are a substring of the subject's name." if crosses else "")
-    )
-    return drawn.plot("changes", "Change against plain BERT, by relation", caption)
+def _found(runs: Sequence[Run], split: str, index: int) -> list[str | int | None]:
+    base = runs[0].splits[split]
+    here = base.gold == index
+    cells: list[str | int | None] = []
+    gains: dict[bool, list[str | None]] = {True: [], False: []}
+    covered = [_vectors(run.splits[split], base) == 2 for run in runs[1:]]
+    cells.append(int((here & np.any(covered, axis=0)).sum()))
+    for run, own in zip(runs[1:], covered, strict=True):
+        for having in (True, False):
+            among = here & (own == having)
+            right = (
+                [(rows.given[among] == index).mean() * 100 for rows in (run.splits[split], base)] if among.any() else []
+            )
+            gains[having].append(_signed(float(right[0] - right[1])) if right else None)
+    return [*cells, *gains[True], *gains[False]]
 
 
-def _cross(crosses: list[tuple[float, int]]) -> list[object]:
-    from matplotlib.lines import Line2D
+def _confusions(runs: Sequence[Run], split: str) -> Section:
+    tables = []
+    for run in runs:
+        table = confusion(run.splits[split].gold, run.splits[split].given, len(run.labels)).copy()
+        support = table.sum(axis=1)
+        np.fill_diagonal(table, 0)
+        order = np.argsort(-table, axis=None, kind="stable")[:PAIRS]
+        pairs = [(int(place) // len(run.labels), int(place) % len(run.labels)) for place in order]
+        rows = [
+            (run.title(run.labels[gold]), run.title(run.labels[given]), int(table[gold, given]),
+             f"{100 * table[gold, given] / support[gold]:.1f}")
+            for gold, given in pairs
+            if table[gold, given]
+        ]  # fmt: skip
+        header = ("true relation", "given", "samples", "% of the true relation's")
+        tables.append(Table(f"confusions-{run.key}", f"{run.name}: the commonest confusions", header, rows))
+    return Section("confusions", "Confusions", [f"On {split}."], tables)
 
-    label = "substring answers"
-    return [Line2D([], [], marker="x", linestyle="none", color=INK, markeredgewidth=1.8, label=label)] * bool(crosses)
+
+def _vectors(found: Answers, base: Answers) -> Numbers:
+    """Give how many entities of each sample have vectors: by the store of one of two runs, as BERT alone has none."""
+    return found.vectors if found.vectors.any() else base.vectors
+
+
+def _matrix(run: Run, split: str) -> str:
+    """Write how often which relation (column) was given for which (row)."""
+    table = confusion(run.splits[split].gold, run.splits[split].given, len(run.labels))
+    return as_csv([("", *run.labels), *((label, *row) for label, row in zip(run.labels, table.tolist(), strict=True))])
+
+
+def _headlines(runs: Sequence[Run], splits: Sequence[str]) -> list[str]:
+    lines = []
+    for split in splits:
+        found = runs[0].splits[split]
+        macro = scores(confusion(found.gold, found.given, len(runs[0].labels))).macro()
+        lines.append(f"{split}: {runs[0].name} has a macro F1 of {macro['f1']:.2f} %.")
+    return lines
+
+
+def _two(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2f}"
+
+
+def _three(value: float | None) -> str | None:
+    return None if value is None else f"{value:.3f}"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", MINUS)
+
+
+def _change(change: Interval) -> str:
+    return f"{_signed(change.value)} [{_signed(change.low)}, {_signed(change.high)}]"

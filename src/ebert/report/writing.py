@@ -8,7 +8,7 @@ from typing import Any
 
 from ebert._io import files
 from ebert.report import html, markdown
-from ebert.report.content import Report, flat
+from ebert.report.document import Report, flat
 
 MARKER = "report.json"
 

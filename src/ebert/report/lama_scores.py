@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from ebert.probing.metrics import FILTERS
 from ebert.report import published
-from ebert.report.comparing import Change
-from ebert.report.content import Cell, Plot, Section, Table
+from ebert.report.comparison import Change
+from ebert.report.document import Cell, Plot, Section, Table
 from ebert.report.material import Material
 from ebert.report.plots import GREY, INK, PAPER, drawing, mark, mark_handle
 

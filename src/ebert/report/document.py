@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ebert.probing.metrics import DECIMALS
-from ebert.report.comparing import RESAMPLES, Change
+from ebert.report.comparison import RESAMPLES, Change
 
 Cell = str | int | float | Change | None
 MISSING = "–"

@@ -17,7 +17,7 @@ from ebert.model import EBert, Mode
 from ebert.model.batching import plan, windows
 from ebert.model.sequence import Pieces
 from ebert.probing.candidates import Candidates
-from ebert.probing.question import Question
+from ebert.probing.questions import Question
 from ebert.text import Passage
 
 TOP = 10

@@ -6,9 +6,9 @@ from small_lama import PIECES
 
 from ebert import EBert
 from ebert.model import MODES
-from ebert.probing.asking import Asker, best, make_plan
+from ebert.probing.ask import Asker, best, make_plan
 from ebert.probing.candidates import choose
-from ebert.probing.question import Question
+from ebert.probing.questions import Question
 
 
 def ask(model, questions, candidates, modes=("bert",), budget=64):

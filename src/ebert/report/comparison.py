@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert.intervals import SEED, bounds
+from ebert._bootstrap import SEED, bounds
 from ebert.report.runs import Column, Run
 
 RESAMPLES = 3000

@@ -7,17 +7,17 @@ from typing import Any
 from ebert._io import files
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.report import curves, differences, examples, facts, filters, frequency, means, relations
+from ebert.report import curves, differences, examples, facts, frequency, lama_questions, lama_relations, lama_scores
 from ebert.report.checking import verified
-from ebert.report.comparing import common
-from ebert.report.content import Options, Report
+from ebert.report.comparison import common
+from ebert.report.document import Options, Report
 from ebert.report.material import Material
 from ebert.report.runs import Run, read_runs
 from ebert.report.writing import MARKER, write
 
 SECTIONS = (
-    means.section, differences.section, relations.changes, curves.section, frequency.section, filters.section,
-    examples.native, examples.changed, relations.every, facts.section,
+    lama_scores.section, differences.section, lama_relations.changes, curves.section, frequency.section,
+    lama_questions.section, examples.native, examples.changed, lama_relations.every, facts.section,
 )  # fmt: skip
 STEPS = len(SECTIONS) + 2  # what `advance` counts: reading, the sections, writing
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ebert._io.progress import Advance, silent
 from ebert.model import EBert
-from ebert.probing.question import Question
+from ebert.probing.questions import Question
 
 KINDS = {
     "P19": "city", "P20": "city", "place_of_birth": "city", "place_of_death": "city", "P27": "country",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert.report import published
-from ebert.report.content import Cell, Plot, Section, Table
+from ebert.report.document import Cell, Plot, Section, Table
 from ebert.report.material import Material
 from ebert.report.plots import COLOURS, PAPER, drawing, mark, mark_handle
 from ebert.report.runs import Run

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from fake_runs import make_run
 
-from ebert.report.comparing import Change, baseline, common, difference, pairs
+from ebert.report.comparison import Change, baseline, common, difference, pairs
 from ebert.report.runs import Column, read_run
 
 

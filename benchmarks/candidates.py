@@ -19,7 +19,7 @@ import numpy as np
 from ebert.linking.candidates.table import TableGenerator
 from ebert.linking.document import Document
 from ebert.linking.readers import read
-from ebert.vectors import Vectors
+from ebert.vectors.store import Vectors
 from ebert.vectors.writer import writing
 
 PARTS = 4

@@ -28,8 +28,8 @@ from scores import gain_error, score
 from ebert import EbertError, Vectors
 from ebert._io import files
 from ebert.probing.questions import Question
-from ebert.vectors import Entity
-from ebert.vectors.shadow import shadow
+from ebert.vectors.copies import copy_on_write
+from ebert.vectors.entity import Entity
 from ebert.wikipedia.corpus import Corpus
 
 BINS = ((0, 0), (1, 4), (5, 49), (50, 10**9))  # links to an entity
@@ -134,7 +134,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     alignment = parse_alignment(options.align)
     base = examiner.plain(questions)
     trained = examiner.ask(examiner.fit(store, alignment), questions, "concat", "trained")
-    with shadow(store) as copy:
+    with copy_on_write(store) as copy:
         copy.add(hidden[0].entity.title, description=hidden[0].opening, replace=True)  # what is prepared once
         began = time.perf_counter()
         for one in hidden:

@@ -34,7 +34,7 @@ from ebert._io import files
 from ebert._io.home import home
 from ebert.relations.reading import read
 from ebert.relations.resolving import Resolver, ResolvingOptions
-from ebert.vectors.ids import read_ids
+from ebert.vectors.wikidata_ids import read_ids
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 MODES = ("bert", "concat", "replace", "wikipedia2vec-concat", "wikipedia2vec-replace")

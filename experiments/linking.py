@@ -38,7 +38,7 @@ from ebert.linking.readers import read
 from ebert.linking.resolve import Resolver
 from ebert.linking.wikipedia import HELD_OUT, TRAIN
 from ebert.report.training_curves import draw_convergence
-from ebert.vectors.ids import read_ids
+from ebert.vectors.wikidata_ids import read_ids
 from ebert.wikipedia.corpus import Corpus
 
 HERE = Path(__file__).parent

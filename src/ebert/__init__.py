@@ -17,7 +17,7 @@ _HOME = {
     "Mention": "ebert.text",
     "Passage": "ebert.text",
     "RelationClassifier": "ebert.relations",
-    "Vectors": "ebert.vectors",
+    "Vectors": "ebert.vectors.store",
     "get_bert": "ebert.bert",
     "get_starter": "ebert.starter",
 }
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ebert.relations import RelationClassifier
     from ebert.starter import get_starter
     from ebert.text import Mention, Passage
-    from ebert.vectors import Vectors
+    from ebert.vectors.store import Vectors
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,7 @@ from ebert import __version__
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
-    from ebert.vectors import Vectors
+    from ebert.vectors.store import Vectors
 
 NEEDED = ("torch", "transformers", "tokenizers", "safetensors", "huggingface-hub", "numpy")
 OPTIONAL = {
@@ -101,8 +101,8 @@ def check_path(path: str) -> Iterator[Check]:
 def _store(folder: Path) -> Iterator[Check]:
     import numpy as np
 
-    from ebert.vectors import Vectors
     from ebert.vectors.catalogue import Kind
+    from ebert.vectors.store import Vectors
 
     with Vectors.open(folder) as vectors:
         yield Check(str(folder), "good", repr(vectors))
@@ -166,7 +166,7 @@ def _model(folder: Path) -> Iterator[Check]:
 
 
 def _agrees(folder: Path, store: Path, fingerprint: str) -> Iterator[Check]:
-    from ebert.vectors import Vectors
+    from ebert.vectors.store import Vectors
 
     with Vectors.open(store) as vectors:
         if vectors.fingerprint == fingerprint:

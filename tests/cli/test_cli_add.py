@@ -123,11 +123,11 @@ def test_of_many_bad_rows_some_are_shown(ebert, described, tmp_path):
 
 def test_what_was_added_before_an_interruption_is_told(ebert, described, tmp_path, monkeypatch):
     from ebert._io import records
-    from ebert.vectors import knowledge
+    from ebert.vectors import add
 
     rows = [json.dumps({"title": f"T{i}", "description": "city"}) for i in range(5)]
     (tmp_path / "kb.jsonl").write_text("\n".join(rows) + "\n")
-    monkeypatch.setattr(knowledge, "BATCH", 2)
+    monkeypatch.setattr(add, "BATCH", 2)
     objects = records._objects
 
     def interrupted(lines):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ebert.vectors import Vectors
+from ebert.vectors.store import Vectors
 
 
 def test_a_list_of_titles_to_keep(world, tmp_path, ebert):

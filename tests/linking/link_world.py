@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ebert.vectors import Vectors
+from ebert.vectors.store import Vectors
 from ebert.vectors.writer import writing
 
 TEXT = "Adams and Platt are both injured and will miss England's opening World Cup qualifier."

@@ -12,7 +12,7 @@ from ebert import EBert, Linker, Vectors
 from ebert._io.files import sha256
 from ebert.cli.link_data import use_candidates
 from ebert.linking.document import Document
-from ebert.vectors.retabling import retable
+from ebert.vectors.copies import with_surfaces
 
 PIECES = [*encoders.SPECIAL, "/", "*", ".", "'", "s", "Adams", "Platt", *link_world.WORDS]
 
@@ -209,7 +209,9 @@ def test_a_run_is_gone_on_with_on_the_same_things_only(ebert, model, data, tmp_p
     other = tmp_path / "other"  # stores of the same name and the same vectors
     surfaces = [("Adams", 10, [(0, 9), (1, 1)]), ("England", 10, [(5, 10)])]
     for name in ("one", "two"):
-        retable(Vectors.open(model.parent / "store"), other / name / "store", surfaces, made={"from": name}).close()
+        with_surfaces(
+            Vectors.open(model.parent / "store"), other / name / "store", surfaces, made={"from": name}
+        ).close()
 
     def train(out, *more):
         return ebert("link", "train", data, "--dev", dev, "--model", model, "--epochs", 1, "--chunk", 64, "--out",

@@ -13,7 +13,7 @@ from ebert.linking.candidates.given import GivenGenerator
 from ebert.linking.candidates.recount import choose_pages, page_numbers, recount, title_surfaces
 from ebert.linking.candidates.table import GeneratorOptions, TableGenerator
 from ebert.linking.document import Document
-from ebert.vectors.retabling import retable
+from ebert.vectors.copies import with_surfaces
 
 ALL = GeneratorOptions(min_link_probability=0.0)
 
@@ -46,7 +46,7 @@ def corpus(tmp_path):
 
 
 def new_table(corpus, store, path, leave_out):
-    return retable(store, path, recount(corpus, store, choose_pages(corpus, leave_out)), made={"why": "test"})
+    return with_surfaces(store, path, recount(corpus, store, choose_pages(corpus, leave_out)), made={"why": "test"})
 
 
 def counts(vectors, surface):
@@ -94,7 +94,7 @@ def test_vectors_are_shared_and_the_old_store_stays(corpus, store, tmp_path):
     assert (tmp_path / "new" / "entities.safetensors").stat().st_nlink == 2
     assert counts(Vectors.open(store.path), "al Qaeda") == {"Al-Qaeda": 20}
     with pytest.raises(EbertError, match="the store itself"):
-        retable(store, store.path, [], made={})
+        with_surfaces(store, store.path, [], made={})
 
 
 KNOWBERT = (
@@ -109,7 +109,7 @@ def test_knowberts_table(store, tmp_path):
     path = tmp_path / "table.txt"
     path.write_text(KNOWBERT, "utf-8")
     report = knowbert.TableReport()
-    made = retable(store, tmp_path / "new", knowbert.surfaces(path, store, report), made={})
+    made = with_surfaces(store, tmp_path / "new", knowbert.surfaces(path, store, report), made={})
     assert counts(made, "Adams") == {"Tony Adams (footballer)": 70, "John Adams": 20}
     assert made.occurrences("Adams") == 100  # as the store knew; a table does not tell
     assert made.link_probability("ADAMS") == 1
@@ -138,7 +138,7 @@ def test_priors_of_rare_mentions_stay_right(store, tmp_path, line, priors):
     """Counts are whole numbers; for England, which stands 1000 times in the text, its link probability stays too."""
     path = tmp_path / "table.txt"
     path.write_text(f"England\t{line}\nZorblax\t{line}\n", "utf-8")
-    made = retable(store, tmp_path / "new", knowbert.surfaces(path, store, knowbert.TableReport()), made={})
+    made = with_surfaces(store, tmp_path / "new", knowbert.surfaces(path, store, knowbert.TableReport()), made={})
     frequency = max(1, int(line.partition("\t")[0]))
     for surface, linked in (("England", frequency / 1000), ("Zorblax", 1.0)):
         found = {c.entity.title: c.prior for c in made.candidates(surface)}
@@ -150,7 +150,7 @@ def test_counts_that_are_whole_stay_what_they_are(store, tmp_path):
     """So that spellings of a name that are taken together weigh as they do in the table."""
     path = tmp_path / "table.txt"
     path.write_text("Adams\t100\t1,0.7,John_Adams\t2,0.3,NATO\nADAMS\t10\t2,1.0,NATO\n", "utf-8")
-    made = retable(store, tmp_path / "new", knowbert.surfaces(path, store, knowbert.TableReport()), made={})
+    made = with_surfaces(store, tmp_path / "new", knowbert.surfaces(path, store, knowbert.TableReport()), made={})
     assert counts(made, "Adams") == {"John Adams": 70, "NATO": 30}
     assert counts(made, "ADAMS") == {"NATO": 10}
 
@@ -160,7 +160,7 @@ def test_accents_are_part_of_their_letters_in_other_tables(store, tmp_path, surf
     """However they are written there: an accent of its own would never be found."""
     path = tmp_path / "table.txt"
     path.write_text(f"{surface}\t10\t1,1.0,NATO\n", "utf-8")
-    made = retable(store, tmp_path / "new", knowbert.surfaces(path, store, knowbert.TableReport()), made={})
+    made = with_surfaces(store, tmp_path / "new", knowbert.surfaces(path, store, knowbert.TableReport()), made={})
     assert counts(made, "Zürich") == {"NATO": 10}
     generator = given(tmp_path, store, {"surface": surface, "candidates": ["NATO"]})
     assert [(span.start, span.end) for span in generator(Document("1", "in Zürich"))] == [(3, 9)]

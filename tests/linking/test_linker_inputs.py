@@ -11,7 +11,7 @@ from ebert.linking.document import Choice, Document, Span
 from ebert.linking.refine import Judged, State
 from ebert.linking.scorer import unaligned
 from ebert.linking.sequences import Placed
-from ebert.vectors import Vectors
+from ebert.vectors.store import Vectors
 
 TEXT = tiny.TEXT
 WORDS = tiny.PIECES

@@ -17,7 +17,7 @@ from ebert.model.encoder import Encoder
 from ebert.serve.loading import Loaded, load
 from ebert.serve.options import Limits, ServeOptions
 from ebert.serve.running import Running, listen
-from ebert.vectors import Vectors
+from ebert.vectors.store import Vectors
 from ebert.vectors.writer import writing
 
 sys.path.append(str(Path(__file__).parents[1] / "linking"))

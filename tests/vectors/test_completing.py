@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebert import Vectors
-from ebert.vectors.completing import Beginnings, fold
+from ebert.vectors.autocomplete import Beginnings, fold
 
 TITLES = {
     "Paris": 900, "Paris, Texas": 40, "Parish": 100, "Parsec": 5, "Beyoncé": 80, "Jean Marais": 14, "Jean Marsh": 2,

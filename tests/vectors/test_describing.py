@@ -5,9 +5,8 @@ import pytest
 from described import COUNTS, DIMENSION, TOPICS, WORDS, make_store, outputs
 
 from ebert import EbertError, Vectors
-from ebert.vectors import describing, training
-from ebert.vectors.describing import Describer
-from ebert.vectors.solving import Bag, Objective, solve
+from ebert.vectors import from_description, training
+from ebert.vectors.from_description import Bag, Describer, Objective, solve
 
 
 @pytest.fixture
@@ -67,7 +66,7 @@ def test_the_options_that_the_store_was_trained_with_count(store):
 
 def test_the_defaults_are_those_of_training():
     chosen = training.TrainingOptions()
-    assert {name: getattr(chosen, name) for name in describing.OPTIONS} == describing.OPTIONS
+    assert {name: getattr(chosen, name) for name in from_description.OPTIONS} == from_description.OPTIONS
 
 
 def test_negatives_are_taken_from_their_distribution(store):
@@ -77,7 +76,7 @@ def test_negatives_are_taken_from_their_distribution(store):
     assert abs(objective.shares.sum() - 1) < 1e-6
     for row, vector in enumerate(outputs().astype("f")):
         (place,) = np.flatnonzero((objective.negatives == vector).all(axis=1))
-        assert abs(objective.shares[place] - shares[row]) < 1 / describing.DRAWN
+        assert abs(objective.shares[place] - shares[row]) < 1 / from_description.DRAWN
 
 
 def test_subsampling_frequent_words_say_little(store):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ebert.errors import EbertError
-from ebert.vectors.ids import read_ids
+from ebert.vectors.wikidata_ids import read_ids
 
 URL = "https://en.wikipedia.org/wiki/Berlin"
 

@@ -7,8 +7,8 @@ import pytest
 from described import DIMENSION, make_store
 
 from ebert import EbertError, Vectors
-from ebert.vectors import knowledge
-from ebert.vectors.knowledge import BadRow
+from ebert.vectors import add
+from ebert.vectors.add import BadRow
 
 ROWS = [
     {"title": "Esbjerg", "description": "a Danish harbour", "aliases": ["EBJ", "Esbjærg"], "id": "p-1"},
@@ -149,7 +149,7 @@ def test_no_rows(store):
 
 
 def test_many_batches(store, monkeypatch):
-    monkeypatch.setattr(knowledge, "BATCH", 7)
+    monkeypatch.setattr(add, "BATCH", 7)
     seen = []
     rows = [{"title": f"T{i}", "description": "a city" if i % 5 else "xyzzy", "id": i} for i in range(100)]
     report = store.add_many(iter(rows), advance=seen.append)
@@ -160,7 +160,7 @@ def test_many_batches(store, monkeypatch):
 
 
 def test_what_was_committed_stays_when_it_is_interrupted(store, monkeypatch):
-    monkeypatch.setattr(knowledge, "BATCH", 10)
+    monkeypatch.setattr(add, "BATCH", 10)
 
     def rows():
         for i in range(25):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ebert import EbertError, Vectors
 from ebert.doctor import check_path
-from ebert.vectors import legacy, log
+from ebert.vectors import log
 
 TITLES = ["One", "Two", "Three"]
 
@@ -155,9 +155,9 @@ def test_what_nobody_could_read_is_not_written(make):
 
 @pytest.mark.parametrize("values", ["-7, 'X', 1, NULL", "1, 'X', 'many', NULL", "1, 'X', 1, 'zz'", "1, x'41', 1, NULL"])
 def test_odd_values_of_version_0_1_are_damage_and_stay(store, values):
-    path = store.path / legacy.NAME
+    path = store.path / log.OLD
     with closing(sqlite3.connect(path)) as connection, connection:
-        for statement in legacy.SCHEMA:
+        for statement in log.OLD_SCHEMA:
             connection.execute(statement)
         columns = "row, title, count, hides, vector"
         connection.execute(f"INSERT INTO entities ({columns}) VALUES ({values}, zeroblob(24))")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ebert import EbertError
-from ebert.vectors import connections
+from ebert.vectors import catalogue
 
 ADD = """
 import sys, numpy as np
@@ -87,7 +87,7 @@ def test_the_connection_of_a_thread_is_closed_when_it_ends(store, monkeypatch):
             super().__init__(*args, **options)
 
     real = sqlite3.connect
-    monkeypatch.setattr(connections.sqlite3, "connect", lambda *a, **o: real(*a, factory=Connection, **o))
+    monkeypatch.setattr(catalogue.sqlite3, "connect", lambda *a, **o: real(*a, factory=Connection, **o))
     thread = threading.Thread(target=store.find, args=("Paris",))
     thread.start()
     thread.join()

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebert.vectors import solving
-from ebert.vectors.solving import Bag, Objective, solve
+from ebert.vectors import from_description
+from ebert.vectors.from_description import Bag, Objective, solve
 
 DIMENSION = 20
 
@@ -62,15 +62,15 @@ def test_it_ends_where_many_small_steps_end(seed, time):
 
 
 def test_more_steps_come_as_close_as_one_likes(monkeypatch):
-    monkeypatch.setattr(solving, "STEPS", 200)
-    monkeypatch.setattr(solving, "INNER", 12)
+    monkeypatch.setattr(from_description, "STEPS", 200)
+    monkeypatch.setattr(from_description, "INNER", 12)
     objective, bag = make(3)
     np.testing.assert_allclose(solve(objective, [bag])[0], ascent(objective, bag, 4000), atol=0.005)
 
 
 def test_the_first_step_goes_to_the_top_of_the_parabola(monkeypatch):
-    monkeypatch.setattr(solving, "STEPS", 1)
-    monkeypatch.setattr(solving, "INNER", 1)
+    monkeypatch.setattr(from_description, "STEPS", 1)
+    monkeypatch.setattr(from_description, "INNER", 1)
     objective, bag = make(6)
     g = slope(objective, bag, np.zeros(DIMENSION))
     pull = np.linalg.norm(g) ** 2 / objective.time
@@ -96,7 +96,7 @@ def test_a_batch_gives_what_each_gives_alone(monkeypatch):
     bags = [make(seed, words=1 + seed * 3 % 11)[1] for seed in range(40)]
     alone = np.concatenate([solve(objective, [bag]) for bag in bags])
     np.testing.assert_allclose(solve(objective, bags), alone, atol=1e-5)
-    monkeypatch.setattr(solving, "CELLS", 2000)  # a few bags at a time
+    monkeypatch.setattr(from_description, "CELLS", 2000)  # a few bags at a time
     np.testing.assert_allclose(solve(objective, bags), alone, atol=1e-5)
     assert solve(objective, []).shape == (0, DIMENSION)
 

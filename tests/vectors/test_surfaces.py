@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ebert import Vectors
-from ebert.vectors import legacy
-from ebert.vectors.surfaces import surface_of
+from ebert.vectors import log
+from ebert.vectors.lookup import surface_of
 from ebert.vectors.writer import writing
 
 WORDS = ["paris", "Texas", "Apple", "Paris"]
@@ -153,7 +153,7 @@ def test_stores_of_earlier_versions_have_no_surfaces(store, tmp_path):
         for table in ("surfaces", "mentions", "ids"):
             connection.execute(f"DROP TABLE {table}")
     with closing(sqlite3.connect(path / "added.sqlite")) as connection, connection:
-        for statement in (legacy.SCHEMA[0], legacy.SCHEMA[3]):  # entities and redirects
+        for statement in (log.OLD_SCHEMA[0], log.OLD_SCHEMA[3]):  # entities and redirects
             connection.execute(statement)
         vector = np.full(2, 3, "<f4").tobytes()
         connection.execute("INSERT INTO entities (title, vector) VALUES ('Old', ?)", (vector,))

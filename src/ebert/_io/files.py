@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -137,6 +138,27 @@ def sha256(path: Path) -> str:
     """Hash a file without reading it into memory at once."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """Make a folder among the system's temporary ones; it stays if the block ends well, for `remove_with`."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def remove_with(owner: object, folder: Path) -> None:
+    """Remove a folder when an object is gone or the program ends."""
+    weakref.finalize(owner, _remove, folder, os.getpid())
+
+
+def _remove(folder: Path, process: int) -> None:
+    if process == os.getpid():  # a forked copy of the object is not the last one
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _swap(place: Path, path: Path) -> None:

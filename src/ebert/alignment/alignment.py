@@ -13,7 +13,7 @@ from ebert._io import files
 from ebert.alignment.options import AlignmentOptions, AlignmentReport
 from ebert.alignment.solve import Matrix, least_squares, procrustes
 from ebert.errors import EbertError
-from ebert.vectors import Vectors
+from ebert.vectors.store import Vectors
 
 MOST_HELD_OUT = 2000  # words are enough for a percentage to one decimal
 CHUNK_ROWS = 8192  # of the wordpiece table at a time

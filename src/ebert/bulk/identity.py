@@ -9,7 +9,7 @@ from torch import nn
 
 from ebert.alignment import Alignment
 from ebert.probing.identity import hash_weights
-from ebert.vectors import Vectors
+from ebert.vectors.store import Vectors
 
 
 def of_parts(module: nn.Module, vectors: Vectors | None, alignment: Alignment | None) -> dict[str, Any]:

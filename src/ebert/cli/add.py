@@ -13,7 +13,7 @@ from ebert.errors import EbertError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ebert.vectors.knowledge import BadRow, Report
+    from ebert.vectors.add import BadRow, Report
 
 SHOWN = 20  # rows that were left out
 
@@ -48,7 +48,7 @@ def add(
     """
     from ebert.text.letters import remark
     from ebert.text.titles import wikidata_id
-    from ebert.vectors import Vectors
+    from ebert.vectors.store import Vectors
 
     number = wikidata_id(wikidata) if wikidata else None
     if wikidata and number is None:
@@ -86,7 +86,7 @@ def add_many(store: str, file: str, replace: bool, strict: bool, rejected: str |
       ebert vectors add-many enwiki-vectors products.csv
     """
     from ebert._io.progress import progress
-    from ebert.vectors import Vectors
+    from ebert.vectors.store import Vectors
 
     with Vectors.open(store) as vectors:
         before = len(vectors)

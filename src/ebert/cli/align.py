@@ -52,7 +52,7 @@ def command(
     from ebert.alignment import AlignmentOptions
     from ebert.model import EBert
     from ebert.model.folder import INFO
-    from ebert.vectors import Vectors
+    from ebert.vectors.store import Vectors
 
     chosen = AlignmentOptions(**options)
     target = Path(out).absolute()

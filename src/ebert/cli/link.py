@@ -257,7 +257,7 @@ def _prepare(
     from ebert.linking.options import LinkerOptions
     from ebert.linking.resolve import Resolver
     from ebert.linking.wikipedia import HELD_OUT, TRAIN
-    from ebert.vectors.ids import read_ids
+    from ebert.vectors.wikidata_ids import read_ids
 
     if loaded.vectors is None:
         raise EbertError("a linker needs entity vectors: give a model made by 'ebert align' instead of an encoder")

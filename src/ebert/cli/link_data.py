@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ebert.linking.linker import Linker
     from ebert.linking.options import Mask, Variant
     from ebert.linking.resolve import Resolver
-    from ebert.vectors import Vectors
+    from ebert.vectors.store import Vectors
 
 LAYOUT_HELP = "The layout of the data: jsonl, zelda, kilt, elevant, aida, knowbert or nif; recognised if not given."
 IDS_HELP = "Titles of Wikidata ids, for gold that has ids: JSON {'Q42': 'Title'}, or 'Title TAB Q42'."
@@ -50,8 +50,8 @@ def candidates(
     from ebert._io import files
     from ebert._io.progress import progress
     from ebert.linking.candidates import knowbert
-    from ebert.vectors import Vectors
-    from ebert.vectors.retabling import retable
+    from ebert.vectors.copies import with_surfaces
+    from ebert.vectors.store import Vectors
 
     if bool(corpus) == bool(table):
         raise click.UsageError("give --corpus or --table")
@@ -66,7 +66,7 @@ def candidates(
         if Path(table).is_file():
             made["sha256"], size = files.sha256(Path(table)), Path(table).stat().st_size
         with progress("table", total=size, unit="B") as advance:
-            new = retable(
+            new = with_surfaces(
                 store, out, knowbert.surfaces(table, store, report, advance=advance), made=made, overwrite=overwrite
             )
         made |= {"mentions": report.mentions, "candidates": report.candidates, **report.dropped}
@@ -85,7 +85,7 @@ def candidates(
         }  # fmt: skip
         with progress("count", unit="words") as advance:
             found = recount(opened, store, choice, threads=threads, advance=advance)
-            new = retable(store, out, found, made=made, overwrite=overwrite)
+            new = with_surfaces(store, out, found, made=made, overwrite=overwrite)
     facts = {"store": out, "surfaces": new.describe()["surfaces"], **made}
     _show(facts, as_json)
 
@@ -116,7 +116,7 @@ def wikipedia(
     """
     from ebert._io.progress import progress
     from ebert.linking.wikipedia import Amounts, WikipediaOptions, prepare, titles_of
-    from ebert.vectors import Vectors
+    from ebert.vectors.store import Vectors
     from ebert.wikipedia.corpus import Corpus
 
     total = sum(Path(path).stat().st_size for path in dump if Path(path).is_file())
@@ -173,7 +173,7 @@ def evaluate(
     from ebert.linking.evaluate import difference, judge, load_scores
     from ebert.linking.readers import read
     from ebert.linking.resolve import Resolver
-    from ebert.vectors.ids import read_ids
+    from ebert.vectors.wikidata_ids import read_ids
 
     if given_mentions and threshold is not None:
         raise click.UsageError("with --given-mentions every mention is linked: leave --threshold out")
@@ -258,7 +258,8 @@ def _tool(
     device: str | None,
 ) -> "tuple[Links, Vectors, dict[str, Any]]":  # fmt: skip
     """Open what is to be judged, its store, and what is said of it."""
-    from ebert.vectors import Vectors, layout
+    from ebert.vectors import layout
+    from ebert.vectors.store import Vectors
 
     if tune and not prior_only:
         raise click.UsageError("--tune is for --prior-only; a linker is tuned when it is trained")

@@ -265,7 +265,7 @@ def _load(model: str, mode: str, vectors: str | None) -> "EBert":
 
 def _resolving(ids: Path | None, ids_only: bool, threshold: float) -> dict[str, Any]:
     from ebert.relations.resolving import ResolvingOptions
-    from ebert.vectors.ids import read_ids
+    from ebert.vectors.wikidata_ids import read_ids
 
     options = ResolvingOptions(ids_only=ids_only, threshold=threshold)
     return {"resolving": options, "ids": read_ids(ids) if ids else None}

@@ -87,7 +87,7 @@ def info(store: str, verify: bool, as_json: bool) -> None:
     Example:
       ebert vectors info enwiki-vectors --verify
     """
-    from ebert.vectors import Vectors
+    from ebert.vectors.store import Vectors
 
     with Vectors.open(store, verify=verify) as vectors:
         _show(vectors.describe(), as_json)
@@ -105,7 +105,7 @@ def find(store: str, name: tuple[str, ...], as_json: bool) -> int:
       ebert vectors find enwiki-vectors "jean_Marais" Q168359
     """
     from ebert.text.letters import listed
-    from ebert.vectors import Vectors
+    from ebert.vectors.store import Vectors
 
     missed = False
     with Vectors.open(store) as vectors:
@@ -145,7 +145,7 @@ def nearest(store: str, name: str, word: bool, kind: Any, top: int, as_json: boo
     Example:
       ebert vectors nearest enwiki-vectors "Jean Marais" --kind both --top 5
     """
-    from ebert.vectors import Vectors
+    from ebert.vectors.store import Vectors
 
     with Vectors.open(store) as vectors:
         found = vectors.nearest(name, top=top, kind=kind, word=word)
@@ -173,7 +173,7 @@ def export(store: str, file: str, decimals: int | None, overwrite: bool, as_json
       ebert vectors export enwiki-vectors enwiki.txt
     """
     from ebert._io.progress import progress
-    from ebert.vectors import Vectors
+    from ebert.vectors.store import Vectors
     from ebert.vectors.transfer import export_text
 
     if file.endswith((".gz", ".bz2")):

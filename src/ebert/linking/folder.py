@@ -20,8 +20,7 @@ from ebert.linking.scorer import LinkingModel
 from ebert.model import EBert
 from ebert.model import folder as models
 from ebert.model.encoder import Encoder, move
-from ebert.vectors import Vectors
-from ebert.vectors.reopening import reopen
+from ebert.vectors.store import Vectors, reopen
 
 FORMAT = 1
 INFO, WEIGHTS, ALIGNMENT = "linker.json", "weights.safetensors", "alignment.safetensors"

@@ -21,7 +21,8 @@ from ebert.linking.sequences import NO_CHOICE, OVERLAPPING, Chunk, Cutter, Laid,
 from ebert.model import EBert
 from ebert.model.batching import budget_on, plan, windows
 from ebert.model.encoder import Encoder, evaluating
-from ebert.vectors import Entity, Vectors
+from ebert.vectors.entity import Entity
+from ebert.vectors.store import Vectors
 
 WINDOW = 16  # documents looked at together: enough to fill batches, few enough to stream
 WIKIPEDIA = "https://{language}.wikipedia.org/wiki/{title}"

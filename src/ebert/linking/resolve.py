@@ -13,7 +13,7 @@ from itertools import chain
 from ebert.linking.document import Document
 from ebert.linking.readers import Labelled
 from ebert.text import Mention, titles
-from ebert.vectors import Vectors
+from ebert.vectors.store import Vectors
 
 
 @dataclass

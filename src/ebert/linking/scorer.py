@@ -29,7 +29,8 @@ from ebert.linking.options import Mask
 from ebert.linking.sequences import Cutter, Laid, Placed, sight
 from ebert.model.encoder import Encoder, only
 from ebert.model.packing import additive
-from ebert.vectors import Entity, Vectors
+from ebert.vectors.entity import Entity
+from ebert.vectors.store import Vectors
 
 SPREAD = 0.02  # of a new head's weights, where the encoder does not say how its own were drawn
 NULL = 0  # the label of the null entity; that of a candidate is its number from 1

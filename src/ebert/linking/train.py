@@ -51,7 +51,7 @@ from ebert.linking.resolve import Resolver
 from ebert.model import EBert
 from ebert.model.batching import budget_on, plan, windows
 from ebert.text import Mention
-from ebert.vectors import Vectors
+from ebert.vectors.store import Vectors
 
 FORMAT = 2
 # What a run must have in common with one it goes on with.

@@ -41,8 +41,8 @@ from ebert.linking.readers import read, recognise
 from ebert.linking.readers.layouts import contents
 from ebert.linking.resolve import Resolver
 from ebert.text import Mention
-from ebert.vectors import Vectors
-from ebert.vectors.surfaces import surface_of
+from ebert.vectors.lookup import surface_of
+from ebert.vectors.store import Vectors
 from ebert.wikipedia import dump, pages
 from ebert.wikipedia.corpus import Corpus
 from ebert.wikipedia.pages import PAGE

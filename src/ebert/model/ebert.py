@@ -23,8 +23,8 @@ from ebert.model.injection import Injector
 from ebert.model.sequence import Mode, Pieces, check
 from ebert.model.vocabulary import Vocabulary
 from ebert.text import Passage
-from ebert.vectors import Entity, Vectors
-from ebert.vectors.reopening import reopen
+from ebert.vectors.entity import Entity
+from ebert.vectors.store import Vectors, reopen
 
 CARD = """---
 library_name: ebert

@@ -24,7 +24,7 @@ from ebert._io import files
 from ebert.errors import EbertError
 from ebert.model.ebert import EBert
 from ebert.model.encoder import save_encoder
-from ebert.vectors import Entity
+from ebert.vectors.entity import Entity
 
 NEVER = -1e4  # as a bias: e^-10000 is nothing, and float16 can hold it
 LIST = "entities.json"

@@ -16,7 +16,8 @@ from ebert.model.encoder import Encoder
 from ebert.model.packing import additive, sight
 from ebert.model.sequence import Mode, Pieces, Sequencer
 from ebert.text import Mention, Passage
-from ebert.vectors import Entity, Vectors
+from ebert.vectors.entity import Entity
+from ebert.vectors.store import Vectors
 
 
 class Injector:

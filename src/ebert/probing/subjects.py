@@ -15,7 +15,8 @@ from ebert._io.records import read_table
 from ebert.errors import EbertError
 from ebert.probing.questions import Question
 from ebert.text import titles
-from ebert.vectors import Entity, Vectors
+from ebert.vectors.entity import Entity
+from ebert.vectors.store import Vectors
 
 
 @dataclass(frozen=True, slots=True)

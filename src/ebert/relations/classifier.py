@@ -23,7 +23,7 @@ from ebert.relations.model import RelationModel
 from ebert.relations.resolving import Resolver, ResolvingOptions
 from ebert.relations.variants import alignment_for, variant
 from ebert.text import Passage
-from ebert.vectors import Vectors
+from ebert.vectors.store import Vectors
 
 Text = str | Passage | Sample
 

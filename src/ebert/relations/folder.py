@@ -15,9 +15,8 @@ from ebert.model.encoder import move
 from ebert.relations.classifier import RelationClassifier, Setting
 from ebert.relations.model import RelationModel
 from ebert.relations.resolving import ResolvingOptions
-from ebert.vectors import Vectors
-from ebert.vectors.ids import read_ids
-from ebert.vectors.reopening import reopen
+from ebert.vectors.store import Vectors, reopen
+from ebert.vectors.wikidata_ids import read_ids
 
 FORMAT = 1
 INFO, WEIGHTS, ALIGNMENT, IDS = "relations.json", "weights.safetensors", "alignment.safetensors", "ids.json"

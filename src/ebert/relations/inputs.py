@@ -19,7 +19,7 @@ from ebert.relations.cutting import cut
 from ebert.relations.data import Sample
 from ebert.relations.resolving import Resolver
 from ebert.text import Mention, Passage
-from ebert.vectors import Entity
+from ebert.vectors.entity import Entity
 
 SUBJECT, OBJECT = "#", "$"
 NOBODY = "\ue000nobody"  # the entity of a mention without one: no title has this character

@@ -12,7 +12,8 @@ from typing import Literal, get_args
 from ebert.errors import EbertError
 from ebert.relations.data import Sample, Span
 from ebert.text import titles
-from ebert.vectors import Entity, Vectors
+from ebert.vectors.entity import Entity
+from ebert.vectors.store import Vectors
 
 Way = Literal["id", "named", "title", "redirect", "surface", "none"]
 WAYS: tuple[Way, ...] = get_args(Way)

@@ -1,7 +1,7 @@
 """Texts to try, for the page: what plain BERT guesses from a name, and what an entity changes."""
 
 from ebert.text import Passage
-from ebert.vectors import Vectors
+from ebert.vectors.store import Vectors
 
 NAMES = "Names that mislead"
 SENSES = "One name, several things"

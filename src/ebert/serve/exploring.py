@@ -11,9 +11,9 @@ from ebert.errors import EbertError, UnknownNameError
 from ebert.serve.loading import Loaded
 from ebert.serve.problem import Problem
 from ebert.text import letters, titles
-from ebert.vectors import Entity, Vectors
-from ebert.vectors.entity import Neighbour
+from ebert.vectors.entity import Entity, Neighbour
 from ebert.vectors.nearest import nearest
+from ebert.vectors.store import Vectors
 from ebert.wikipedia.tokens import words_of
 
 ALIASES = 50  # other names of an entity that are shown

@@ -9,8 +9,8 @@ from ebert.linking.linker import Linker
 from ebert.model import EBert
 from ebert.model.sequence import MODES, Mode
 from ebert.starter import get_starter
-from ebert.vectors import Vectors
-from ebert.vectors.shadow import shadow
+from ebert.vectors.copies import copy_on_write
+from ebert.vectors.store import Vectors
 
 STARTER = "starter"
 
@@ -56,7 +56,7 @@ def load(
         raise EbertError(f"{model} has no entity vectors: give a model made by 'ebert align', or 'starter'")
     place = ebert.vectors.path.resolve()
     if not keep:
-        ebert = ebert.with_vectors(shadow(ebert.vectors))
+        ebert = ebert.with_vectors(copy_on_write(ebert.vectors))
     name = Path(model).name or model
     if linker is not None:
         moved = vectors is not None
@@ -88,4 +88,4 @@ def _linker(linker: str, model: EBert, place: Path, *, moved: bool, keep: bool, 
     if own.path.resolve() == place:
         assert model.vectors is not None
         return loaded.with_vectors(model.vectors)
-    return loaded if keep else loaded.with_vectors(shadow(own))
+    return loaded if keep else loaded.with_vectors(copy_on_write(own))

@@ -155,7 +155,7 @@ class EbertLinker(Pipe):
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "EbertLinker":  # noqa: ARG002
         """Take what `to_bytes` gave; a copy of a linker stands in a temporary folder as long as the pipe is there."""
-        from ebert.vectors.building import remove_with
+        from ebert._io.files import remove_with
 
         folder = Path(tempfile.mkdtemp(prefix="ebert-spacy-"))
         remove_with(self, folder)

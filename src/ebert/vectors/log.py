@@ -10,6 +10,7 @@ import json
 import os
 import struct
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError
+from ebert.vectors.catalogue import SEARCH, Database
 
 MAGIC = b"ebert additions 1\n"
 HEADER = struct.Struct("<4sIIII")  # mark, bytes of names, bytes of vectors, CRC-32 of both, CRC-32 of the header so far
@@ -164,3 +166,61 @@ def check(addition: Addition) -> None:
 def damaged(path: Path, why: str) -> EbertError:
     """Return the error for a log that is not as it was written."""
     return EbertError(f"{path} is damaged ({why}); restore it, or remove it and lose what was added to the store")
+
+
+OLD = "added.sqlite"
+OLD_SCHEMA = (
+    "CREATE TABLE entities (row INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, count INTEGER,"
+    " wikidata INTEGER, vector BLOB NOT NULL, hides INTEGER)",
+    "CREATE INDEX entities_by_wikidata ON entities (wikidata) WHERE wikidata IS NOT NULL",
+    "CREATE INDEX entities_hiding ON entities (hides) WHERE hides IS NOT NULL",
+    "CREATE TABLE redirects (title TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE ids (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE surfaces (surface TEXT, row INTEGER, PRIMARY KEY (surface, row)) WITHOUT ROWID",
+    SEARCH[0],
+)
+
+
+def read_sqlite(path: Path, dimension: int) -> Iterator[tuple[Addition, NDArray[np.float32]]]:
+    """Read all additions with their vectors.
+
+    A journal beside the file is of a writer that died. Playing it would be SQLite's business, but it may have come with
+    the file from elsewhere, and then could do harm.
+    """
+    for journal in (path.with_name(f"{OLD}-journal"), path.with_name(f"{OLD}-wal")):
+        if journal.is_file() and journal.stat().st_size:
+            raise EbertError(
+                f"{journal} is left of an addition that did not end, and is not played back, as it can do harm if it "
+                f"came from elsewhere. If you know it is yours, open {path.name} once with the program sqlite3, which "
+                f"removes it. Otherwise remove it together with {path.name}, and lose what was added to the store"
+            )
+    if not path.stat().st_size:
+        return
+    names = Database(path, OLD_SCHEMA)
+    try:
+        if not names.has("entities"):  # of a first addition that was rolled back
+            return
+        aliases: dict[int, list[str]] = defaultdict(list)
+        surfaces: dict[int, list[str]] = defaultdict(list)
+        for title, row in names.rows("SELECT title, row FROM redirects ORDER BY title"):
+            aliases[row].append(title)
+        for surface, row in names.rows("SELECT surface, row FROM surfaces") if names.has("surfaces") else ():
+            surfaces[row].append(surface)
+        ids = dict(names.ids())
+        for row, title, count, wikidata, hides, blob in names.rows(
+            "SELECT row, title, count, wikidata, hides, vector FROM entities ORDER BY row"
+        ):
+            vector = np.frombuffer(blob, "<f4")
+            if len(vector) != dimension:
+                raise EbertError(
+                    f"{path} has a vector of dimension {len(vector)} in a store of dimension {dimension}; "
+                    "the files are not of one store: remove or restore it"
+                )
+            known = tuple(aliases[row]), tuple(surfaces[row])
+            addition = Addition(title, row, hides, count, wikidata, ids.get(row), *known)
+            check(addition)
+            yield addition, vector
+    except (TypeError, ValueError) as error:  # values of other types than the columns have
+        raise EbertError(f"{path} is damaged ({error}); remove or restore it") from None
+    finally:
+        names.close()

@@ -1,10 +1,13 @@
 """Finding an entity by whatever people call it, in a store and among the entities added to it."""
 
+import re
+
 from ebert.text import titles
-from ebert.vectors import suggestions
+from ebert.vectors import lookup, suggestions
+from ebert.vectors.added import Overlay
 from ebert.vectors.catalogue import Catalogue, EntityRow, Names
-from ebert.vectors.entity import Entity
-from ebert.vectors.overlay import Overlay
+from ebert.vectors.entity import Candidate, Entity
+from ebert.wikipedia.tokens import words_of
 
 
 def find(catalogue: Catalogue, added: Overlay, name: str) -> Entity | None:
@@ -82,3 +85,57 @@ def current(overlay: Overlay | None, row: EntityRow) -> Entity:
     """Give the entity of a row of the catalogue, or what took its place."""
     later = overlay.titled([row[1]]) if overlay is not None else None
     return entity(later[1], added=True) if later else entity(row)
+
+
+_APART = re.compile(r"\s*\([^()]*\)$")  # what tells a title from others: nobody writes it in running text
+
+
+def surface_of(name: str, *, lowercase: bool = False) -> str:
+    """Give the words that a name has in running text.
+
+    >>> surface_of("Paris, Texas (film)")
+    'Paris Texas'
+    """
+    return " ".join(words_of(_APART.sub("", name) or name, lowercase=lowercase))
+
+
+def candidates(catalogue: Catalogue, added: Overlay, surface: str) -> list[Candidate]:
+    """Give the entities that a surface may mean, the likeliest first. One that was added counts as if linked once."""
+    _, meant, own = _meaning(catalogue, added, surface)
+    total = sum(meant.values())
+    order = sorted(meant, key=lambda entity: (-meant[entity], entity.title))
+    return [Candidate(entity, meant[entity], meant[entity] / total, entity in own) for entity in order]
+
+
+def link_probability(catalogue: Catalogue, added: Overlay, surface: str) -> float:
+    """Give the share of a surface's occurrences that name an entity."""
+    occurrences, meant, _ = _meaning(catalogue, added, surface)
+    return sum(meant.values()) / occurrences if meant else 0.0
+
+
+def occurrences(catalogue: Catalogue, added: Overlay, surface: str) -> int:
+    """Give how often a surface stands in the text, linked or not."""
+    return _meaning(catalogue, added, surface)[0]
+
+
+def continues(catalogue: Catalogue, added: Overlay, surface: str) -> bool:
+    """Tell whether there is a longer surface that begins with these words."""
+    return catalogue.continues(surface) or (bool(added) and added.continues(surface))
+
+
+def unlinked(catalogue: Catalogue, surface: str) -> int:
+    """Give how often a surface that nobody linked stands in the text, as far as known: of single words only."""
+    found = catalogue.word(surface)
+    return (found[1] or 0) if found else 0
+
+
+def _meaning(catalogue: Catalogue, added: Overlay, surface: str) -> tuple[int, dict[Entity, int], set[Entity]]:
+    """Give how often a surface occurs, how often it means what, and what it means because somebody added it so."""
+    found = catalogue.mentions(surface)
+    occurrences, rows = found or (unlinked(catalogue, surface), [])
+    overlay = added if added else None
+    meant = {lookup.current(overlay, row): count for row, count in rows if count > 0}
+    named = [lookup.entity(row, added=True) for row in overlay.named(surface)] if overlay is not None else []
+    own = {entity for entity in named if entity not in meant}
+    meant |= dict.fromkeys(own, 1)
+    return max(occurrences + len(own), sum(meant.values())), meant, own

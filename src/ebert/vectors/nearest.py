@@ -1,11 +1,16 @@
 """Nearest neighbours by cosine: one pass over a matrix in chunks, keeping only the best so far."""
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError
+from ebert.vectors.added import Overlay
+from ebert.vectors.catalogue import Catalogue
+from ebert.vectors.entity import Neighbour
 
 CHUNK_BYTES = 1 << 20  # of float32: stays in a core's own cache from the first to the last of the steps below
 # Sums of squares that single precision is enough for. Below, numbers get lost; above, a sum may be infinite, or a
@@ -89,3 +94,29 @@ def _single(chunk: NDArray[Any]) -> NDArray[np.float32]:
 
 
 _SIGN_AND_NUMBER = np.uint32(0x8FFFE000).view(np.int32)
+
+
+def near_words(
+    catalogue: Catalogue, matrix: NDArray[Any], vector: NDArray[np.float32], top: int
+) -> Iterator[Neighbour]:
+    """Give the words nearest to a vector, the nearest first."""
+    for row, score in _best(matrix, vector, top):
+        yield Neighbour("word", catalogue.names("words", row, row + 1)[0], score)
+
+
+def near_entities(
+    catalogue: Catalogue, added: Overlay, matrix: NDArray[Any], vector: NDArray[np.float32], top: int
+) -> Iterator[Neighbour]:
+    """Give the entities nearest to a vector: of the store, the nearest first, then of those that were added."""
+    hidden = added.hidden()
+    seen = ((row, score) for row, score in _best(matrix, vector, top + len(hidden)) if row not in hidden)
+    for row, score in islice(seen, top):
+        yield Neighbour("entity", catalogue.names("entities", row, row + 1)[0], score)
+    if later := list(added.all()):
+        for index, score in _best(np.stack([entity.vector for entity in later]), vector, top):
+            yield Neighbour("entity", later[index].row[1], score)
+
+
+def _best(matrix: NDArray[Any], vector: NDArray[np.float32], top: int) -> Iterator[tuple[int, float]]:
+    rows, scores = nearest(matrix, vector[None], top)
+    yield from zip(rows[0].tolist(), scores[0].tolist(), strict=True)

@@ -1,5 +1,6 @@
 """The store of vectors: open, look up, take, nearest, add, save (DESIGN: files on disk)."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from functools import cached_property
@@ -12,19 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 from ebert._io import files
 from ebert._io.progress import Advance, silent
 from ebert._io.records import read_table
+from ebert._io.trusted import locate
 from ebert.errors import EbertError, UnknownNameError
 from ebert.text import letters
-from ebert.vectors import building, layout, lookup, surfaces
-from ebert.vectors.adding import Adder, Wanted
+from ebert.vectors import layout, lookup
+from ebert.vectors.add import Adder, Report, Wanted, add_many
+from ebert.vectors.added import Overlay
+from ebert.vectors.autocomplete import Completer
 from ebert.vectors.catalogue import PAGE, Catalogue, Kind
-from ebert.vectors.completing import Completer
-from ebert.vectors.describing import Describer
 from ebert.vectors.entity import Candidate, Entity, Neighbour, whole
-from ebert.vectors.knowledge import Report, add_many
+from ebert.vectors.from_description import Describer
 from ebert.vectors.matrix import open_matrix
-from ebert.vectors.neighbours import near_entities, near_words
-from ebert.vectors.overlay import Overlay
-from ebert.vectors.writer import writing
+from ebert.vectors.nearest import near_entities, near_words
+from ebert.vectors.writer import fill_from_arrays, fill_from_store, writing
 from ebert.wikipedia.tokens import words_of
 
 ATTEMPTS = 5  # at opening a store that another process is replacing at the moment
@@ -95,15 +96,15 @@ class Vectors:
 
         `word_outputs` are the words' output vectors, which adding entities by a description needs.
         """
-        with nullcontext(Path(path)) if path is not None else building.scratch() as folder:
-            building.from_arrays(
+        with nullcontext(Path(path)) if path is not None else files.temporary_folder("ebert-store-") as folder:
+            fill_from_arrays(
                 folder,
                 [("words", words, word_vectors, word_counts), ("entities", entities, entity_vectors, entity_counts)],
                 outputs=word_outputs, redirects=redirects, wikidata=wikidata, dtype=dtype, licence=licence,
             )  # fmt: skip
             store = cls.open(folder)
         if path is None:
-            building.remove_with(store, folder)
+            files.remove_with(store, folder)
             store.temporary = True
         return store
 
@@ -230,19 +231,19 @@ class Vectors:
         The counts are those of the links in the text that the store was trained on. Titles and other names of added
         entities count as if they had been linked once.
         """
-        return surfaces.candidates(self._catalogue, self._added, self._words(surface))
+        return lookup.candidates(self._catalogue, self._added, self._words(surface))
 
     def link_probability(self, surface: str) -> float:
         """Give how often, when some words stand in a text, they name an entity: from 0 to 1."""
-        return surfaces.link_probability(self._catalogue, self._added, self._words(surface))
+        return lookup.link_probability(self._catalogue, self._added, self._words(surface))
 
     def occurrences(self, surface: str) -> int:
         """Give how often some words stand in the text that the vectors come from, linked or not."""
-        return surfaces.occurrences(self._catalogue, self._added, self._words(surface))
+        return lookup.occurrences(self._catalogue, self._added, self._words(surface))
 
     def continues(self, surface: str) -> bool:
         """Tell whether a longer surface begins with these words: whoever looks for surfaces in a text stops if not."""
-        return surfaces.continues(self._catalogue, self._added, self._words(surface))
+        return lookup.continues(self._catalogue, self._added, self._words(surface))
 
     @property
     def stamp(self) -> tuple[int, int]:
@@ -375,7 +376,9 @@ class Vectors:
             self._added.alone() if here else nullcontext(),
             writing(target, dimension=self.dimension, dtype=dtype or self.info.dtype, overwrite=overwrite) as writer,
         ):
-            building.copy(writer, self._catalogue, self._added, self.word_matrix, self.word_outputs, self.entity_matrix)
+            fill_from_store(
+                writer, self._catalogue, self._added, self.word_matrix, self.word_outputs, self.entity_matrix
+            )
             writer.finish(licence=self.info.licence, made=dict(self.info.made))
         return Vectors.open(target)
 
@@ -471,3 +474,20 @@ def _mixed(path: Path, found: object, expected: object) -> EbertError:
         f"{path} has {found}, but {layout.INFO} says {expected}; the files are not of one store: "
         "restore them or make it again"
     )
+
+
+def reopen(
+    owner: Path, name: str, fingerprint: str, given: Vectors | str | Path | None, *, ours: bool, remedy: str = ""
+) -> Vectors:
+    """Open the store of `owner`, the folder that names it, unless another place or an open store is given."""
+    place = given if given is not None else locate(owner, name, ours=ours)
+    if not isinstance(place, Vectors):
+        if not isinstance(place, str | Path) or not os.path.isdir(place):  # noqa: PTH112
+            raise EbertError(f"the store of {owner} is not at {place}; say where it is now (vectors=..., --vectors)")
+        place = Vectors.open(place)
+    if place.fingerprint != fingerprint:
+        raise EbertError(
+            f"{place.path} has other words than the store that {owner} was made with; "
+            f"give the right store (vectors=..., --vectors){remedy}"
+        )
+    return place

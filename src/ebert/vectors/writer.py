@@ -3,7 +3,7 @@
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ebert import __version__
 from ebert._io import files
 from ebert.errors import EbertError
-from ebert.text import titles
+from ebert.text import letters, titles
 from ebert.vectors import catalogue, layout
-from ebert.vectors.catalogue import NAME, PAGE, Kind
+from ebert.vectors.added import Added, Overlay
+from ebert.vectors.catalogue import NAME, PAGE, Catalogue, EntityRow, Kind, Surface
+from ebert.vectors.lookup import unlinked
 from ebert.vectors.matrix import MatrixWriter
 
 Numbers = list[int | None]
@@ -238,3 +240,112 @@ def writing(path: Path, *, dimension: int, dtype: str = "float32", overwrite: bo
         if error.errno is None or error.filename is not None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error  # a full disk, which does not say where
+
+
+Part = tuple[Kind, Sequence[str], ArrayLike | None, Iterable[int | None] | None]  # names, vectors, counts
+
+
+def fill_from_arrays(
+    folder: Path,
+    parts: Sequence[Part],
+    *,
+    outputs: ArrayLike | None,
+    redirects: Iterable[tuple[str, str]],
+    wikidata: Iterable[tuple[str, int]],
+    dtype: str,
+    licence: str,
+) -> None:
+    """Make a store of arrays, shape (names, dimension) each."""
+    given: list[tuple[Kind, list[str], NDArray[Any], Iterable[int | None] | None]] = []
+    for kind, names, vectors, counts in parts:
+        if vectors is not None:
+            given.append((kind, list(names), np.asarray(vectors), counts))
+        elif len(names):
+            raise EbertError(f"{len(names)} {kind} without vectors: every name needs one")
+    if not given:
+        raise EbertError("a store needs word_vectors or entity_vectors")
+    if outputs is not None:
+        outputs = np.asarray(outputs)
+        words = next((array.shape for kind, _, array, _ in given if kind == "words"), (0,))
+        if outputs.shape != words:
+            raise EbertError(f"word_outputs have shape {outputs.shape}, word_vectors {words}: every word needs both")
+    for kind, _, array, _ in given:
+        if array.ndim != 2:
+            raise EbertError(f"the vectors of the {kind} have shape {array.shape}; (names, dimension) is needed")
+    for title in (name for kind, names, _, _ in given if kind == "entities" for name in names):
+        if hidden := letters.unseen(titles.clean(title)):
+            raise EbertError(f"an entity cannot be called {title!r}: nobody sees {hidden} in it; leave it out")
+    with writing(folder, dimension=given[0][2].shape[1], dtype=dtype) as writer:
+        for kind, names, array, counts in given:
+            writer.add(kind, names, array, counts=counts, outputs=outputs if kind == "words" else None)
+        writer.redirects(redirects)
+        writer.wikidata(wikidata)
+        writer.finish(licence=licence, made={"from": "arrays"})
+
+
+def fill_from_store(
+    writer: StoreWriter,
+    catalogue: Catalogue,
+    added: Overlay,
+    words: NDArray[Any],
+    outputs: NDArray[Any] | None,
+    entities: NDArray[Any],
+) -> None:
+    """Copy a store, added entities among the others, replaced ones in their places."""
+    for start in range(0, len(words), PAGE):
+        rows = catalogue.described("words", start, start + PAGE)
+        counts = [count for _, _, count, _ in rows]
+        learned = None if outputs is None else outputs[start : start + PAGE]
+        block = words[start : start + PAGE]
+        writer.add("words", [word for _, word, _, _ in rows], block, counts=counts, outputs=learned)
+    places: dict[int, int] = {}  # from rows of the overlay to rows of the copy
+    later: list[Added] = []
+    replaced: dict[int, Added] = {}
+    for entity in added.all():
+        if entity.hides is None:
+            places[entity.row[0]] = len(entities) + len(later)
+            later.append(entity)
+        else:
+            places[entity.row[0]] = entity.hides
+            replaced[entity.hides] = entity
+    for start in range(0, len(entities), PAGE):
+        rows = catalogue.described("entities", start, start + PAGE)
+        block = np.array(entities[start : start + PAGE], np.float32)
+        for index, row in enumerate(rows):
+            if row[0] in replaced:
+                rows[index], block[index] = replaced[row[0]].row, replaced[row[0]].vector
+        _add_entities(writer, rows, block)
+    for start in range(0, len(later), PAGE):
+        part = later[start : start + PAGE]
+        _add_entities(writer, [entity.row for entity in part], np.stack([entity.vector for entity in part]))
+    if added:
+        writer.redirects(added.redirects())  # first, as they go before the store's own
+    writer.redirects(catalogue.redirects())
+    ids = dict(catalogue.ids())
+    ids.update({places[row]: own for row, own in added.ids() if row in places} if added else {})
+    writer.ids(sorted(ids.items()))
+    writer.surfaces(_surfaces(catalogue, added, places))
+
+
+def _add_entities(writer: StoreWriter, rows: Sequence[EntityRow], vectors: NDArray[np.float32]) -> None:
+    writer.add(
+        "entities",
+        [title for _, title, _, _ in rows],
+        vectors,
+        counts=[count for _, _, count, _ in rows],
+        wikidata=[number for _, _, _, number in rows],
+    )
+
+
+def _surfaces(catalogue: Catalogue, added: Overlay, places: Mapping[int, int]) -> Iterator[Surface]:
+    """Go through the surfaces of a store, those of added entities among them: each counts as linked once."""
+    more: dict[str, list[int]] = {}
+    for surface, row in added.surfaces():
+        if row in places:  # others may have been added since
+            more.setdefault(surface, []).append(places[row])
+    for surface, occurrences, mentions in catalogue.surfaces():
+        known = {row for row, _ in mentions}
+        new = [row for row in more.pop(surface, ()) if row not in known]
+        yield surface, occurrences + len(new), [*mentions, *((row, 1) for row in new)]
+    for surface, rows in more.items():
+        yield surface, unlinked(catalogue, surface) + len(rows), [(row, 1) for row in rows]

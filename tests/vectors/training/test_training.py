@@ -16,7 +16,7 @@ from corpora import CITIES, FOOD, pages, write_corpus
 
 from ebert.cli import train as command
 from ebert.errors import EbertError
-from ebert.vectors import Vectors
+from ebert.vectors.store import Vectors
 from ebert.vectors.training import PRESETS, TrainingOptions, checkpoint, preset, run, task, train, trainer
 
 SMALL = {"dim": 20, "epochs": 30, "rate": 0.05, "sample": 1e-2, "min_word_count": 2, "min_entity_count": 1}

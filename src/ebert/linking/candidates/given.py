@@ -22,7 +22,7 @@ from ebert.linking.readers import jsonl
 from ebert.linking.readers.layouts import contents
 from ebert.linking.resolve import Resolver
 from ebert.text import titles
-from ebert.vectors import Vectors
+from ebert.vectors.store import Vectors
 
 LAYOUT = "candidates"
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
 from ebert.linking.candidates.words import known_words
-from ebert.vectors import Vectors
 from ebert.vectors.catalogue import Surface
+from ebert.vectors.store import Vectors
 
 EXAMPLES = 5
 FACTORS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # the smallest will do: spellings are counted together
@@ -39,7 +39,7 @@ class TableReport:
 def surfaces(
     path: str | Path, vectors: Vectors, report: TableReport, *, advance: Advance = silent
 ) -> Iterator[Surface]:
-    """Give the surfaces of a table for `retable`, all spellings that are the same words together."""
+    """Give the surfaces of a table for `with_surfaces`, all spellings that are the same words together."""
     found: dict[str, dict[int, float]] = {}
     rows: dict[str, int | None] = {}
     for where, mention, frequency, candidates in _lines(Path(path), report, advance):

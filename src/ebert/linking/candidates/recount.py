@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ebert._io.progress import Advance, silent
 from ebert.text import titles
-from ebert.vectors import Vectors
 from ebert.vectors.catalogue import Surface
-from ebert.vectors.surfaces import surface_of
+from ebert.vectors.lookup import surface_of
+from ebert.vectors.store import Vectors
 from ebert.wikipedia.corpus import WORDS, Corpus
 from ebert.wikipedia.mentions import LONGEST
 from ebert.wikipedia.names import Names

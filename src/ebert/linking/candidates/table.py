@@ -15,7 +15,7 @@ from typing import Any
 from ebert.errors import EbertError
 from ebert.linking.candidates.words import Spelling, beginnings, closed, in_headline, places_of, runs, unspelt, word_of
 from ebert.linking.document import Choice, Document, Generator, Span
-from ebert.vectors import Vectors
+from ebert.vectors.store import Vectors
 
 Chosen = tuple[tuple[Choice, ...], float | None]  # what a span may mean, and its link probability
 

@@ -1,4 +1,7 @@
-"""A store with another mention table: the vectors are shared with the store it comes from, the names are copied."""
+"""A store that takes additions and leaves the one it stands on as it is.
+
+The big files are linked, not copied, so a shadow of any store is there at once and takes no room on the disk.
+"""
 
 import os
 import shutil
@@ -16,10 +19,33 @@ from ebert.vectors import catalogue, layout
 from ebert.vectors.catalogue import PAGE, Surface
 from ebert.vectors.store import Vectors
 
+FIXED = (layout.INFO, *layout.BIG)
+
+
+def copy_on_write(store: Vectors) -> Vectors:
+    """Give a store like this one whose additions are its own. It lives as long as the object does."""
+    with files.temporary_folder("ebert-store-") as folder:
+        for name in FIXED:
+            if (store.path / name).exists():
+                _link(store.path / name, folder / name)
+        store.copy_added(folder)
+        own = Vectors.open(folder)
+    files.remove_with(own, folder)
+    own.temporary = True
+    return own
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        target.symlink_to(source)
+    except OSError:  # Windows lets only some users make links
+        shutil.copyfile(source, target)
+
+
 TABLES = ("surfaces", "mentions")
 
 
-def retable(
+def with_surfaces(
     vectors: Vectors, out: str | Path, surfaces: Iterable[Surface], *, made: dict[str, Any], overwrite: bool = False
 ) -> Vectors:
     """Make a store at `out` with the vectors and names of another one and these surfaces instead of its own.

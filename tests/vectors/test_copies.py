@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ebert import Vectors
-from ebert.vectors.shadow import shadow
+from ebert.vectors.copies import copy_on_write
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def contents(store):
 
 def test_additions_do_not_reach_the_store(store):
     before = contents(store)
-    own = shadow(store)
+    own = copy_on_write(store)
     own.add("Cairo", description="a b a")
     own.add("Paris", np.ones(4), replace=True)
     assert "Cairo" in own
@@ -38,7 +38,7 @@ def test_additions_do_not_reach_the_store(store):
 
 def test_what_was_added_before_is_there_and_what_is_added_later_is_not(store):
     store.add("Cairo", np.ones(4))
-    own = shadow(store)
+    own = copy_on_write(store)
     assert (own.entity("Cairo") == 1).all()
     store.add("Rome", np.ones(4))
     own.add("Oslo", np.ones(4))
@@ -47,7 +47,7 @@ def test_what_was_added_before_is_there_and_what_is_added_later_is_not(store):
 
 
 def test_it_takes_no_room_and_leaves_no_trace(store):
-    own = shadow(store)
+    own = copy_on_write(store)
     folder = own.path
     assert (folder / "entities.safetensors").is_symlink()
     del own
@@ -63,6 +63,6 @@ def test_where_links_cannot_be_made_files_are_copied(store, monkeypatch):
         raise OSError("a required privilege is not held")
 
     monkeypatch.setattr(Path, "symlink_to", refuse)
-    own = shadow(store)
+    own = copy_on_write(store)
     assert not (own.path / "entities.safetensors").is_symlink()
     assert (own.entity("Paris") == store.entity("Paris")).all()

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ebert.text import letters, titles
 from ebert.vectors import lookup, suggestions
+from ebert.vectors.added import Overlay
 from ebert.vectors.catalogue import PAGE, Catalogue, EntityRow, Names
 from ebert.vectors.entity import Entity
-from ebert.vectors.overlay import Overlay
 
 LOOKED_AT = 200  # titles that have the typed words somewhere; a hundred thousand have "of the"
 SIMILAR = 60  # titles compared letter by letter, for each way of missing one

@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from ebert._io import files, staging
 from ebert.errors import EbertError
-from ebert.vectors import legacy, log
-from ebert.vectors.catalogue import SEARCH, EntityRow, Names
-from ebert.vectors.connections import Held
+from ebert.vectors import log
+from ebert.vectors.catalogue import SEARCH, EntityRow, Held, Names
 from ebert.vectors.log import Addition
 
 # `place` is where the vector stands in the log; one that is not in the log yet is here itself.
@@ -75,7 +74,7 @@ class Overlay(Names):
     def __init__(self, path: Path, *, dimension: int, check: Callable[[], None]) -> None:
         super().__init__(path)
         self._dimension, self._check, self._place = dimension, check, str(path)
-        self._old = path.with_name(legacy.NAME) if path.with_name(legacy.NAME).exists() else None
+        self._old = path.with_name(log.OLD) if path.with_name(log.OLD).exists() else None
         self._process, self._lock = os.getpid(), threading.RLock()
         self._loaded: _Loaded | None = None
         self._times = 0  # that the log was read from its beginning
@@ -296,7 +295,7 @@ class Overlay(Names):
         """Read what version 0.1 added."""
         with self._lock:
             old = self._old if self._old and self._old.exists() else None
-            additions = list(legacy.read(old, self._dimension)) if old else []
+            additions = list(log.read_sqlite(old, self._dimension)) if old else []
             if not additions:
                 return None
             loaded = self._begin()

@@ -23,9 +23,9 @@ import numpy as np
 import torch
 
 from ebert import Linker, Vectors
+from ebert._names import resolve
 from ebert.linking.document import Document
 from ebert.linking.readers import read
-from ebert.starter.get import model_folder
 
 ROUNDS = (3, 1)
 TEXT = (
@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("--entities", type=int, default=0)
     parser.add_argument("--row", nargs=2, metavar=("ROUNDS", "STORE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    linker = str(model_folder(options.linker))
+    linker = str(resolve(options.linker, "linker"))
     if options.row:
         measure(linker, options.row[1], options.data, options.documents, int(options.row[0]))
         return

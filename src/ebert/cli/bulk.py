@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ebert.cli.common import device_options, json_option, model_folder, overwrite_option, print_facts, print_json
+from ebert._names import find_local
+from ebert.cli.common import device_options, json_option, overwrite_option, print_facts, print_json
 from ebert.cli.engine import engine_of, worker_options
 from ebert.errors import EbertError
 
@@ -194,8 +195,7 @@ def _place(name: str | None) -> str | None:
     """Give the folder of a model so that it is found from anywhere; a name on the hub stays as it is."""
     if name is None:
         return None
-    folder = Path(model_folder(name)).expanduser()
-    return str(folder.absolute()) if folder.exists() else name
+    return str(find_local(name, "linker") or name)
 
 
 def _path(name: str | None) -> str | None:

@@ -64,15 +64,6 @@ def torch_dtype(name: str | None) -> "torch.dtype | None":
     return dtype
 
 
-def model_folder(name: str) -> str:
-    """Give the folder of a model; 'starter' is the one that comes with the package."""
-    if name != "starter":
-        return name  # at once: what follows imports numpy
-    from ebert.starter.get import model_folder as found
-
-    return found(name)
-
-
 def print_json(value: Any) -> None:
     """Print one JSON value on a line of stdout."""
     click.echo(json.dumps(value, ensure_ascii=False))

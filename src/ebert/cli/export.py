@@ -2,7 +2,7 @@
 
 import click
 
-from ebert.cli.common import json_option, model_folder, overwrite_option, print_json
+from ebert.cli.common import json_option, overwrite_option, print_json
 
 
 @click.command("export")
@@ -30,7 +30,7 @@ def command(
 
     files.refuse_existing(Path(out), overwrite=overwrite)
     titles = read_titles(entities)
-    tokens = EBert.from_pretrained(model_folder(model), vectors=vectors).export(
+    tokens = EBert.from_pretrained(model, vectors=vectors).export(
         titles, out, predict_entities=predict_entities, overwrite=overwrite
     )
     if as_json:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from ebert.cli.common import device_options, json_option, model_folder, print_json, torch_dtype
+from ebert.cli.common import device_options, json_option, print_json, torch_dtype
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _load(model: str | None, bert: str | None, vectors: str | None, device: str 
     from ebert.model import EBert
 
     if model:
-        return EBert.from_pretrained(model_folder(model), vectors=vectors, device=device, dtype=torch_dtype(dtype))
+        return EBert.from_pretrained(model, vectors=vectors, device=device, dtype=torch_dtype(dtype))
     return EBert.plain(bert or "bert-base-cased", device=device, dtype=torch_dtype(dtype))
 
 

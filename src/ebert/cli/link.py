@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebert.cli import link_data
-from ebert.cli.common import json_option, model_folder, print_facts, print_json, print_search, schedule_options
+from ebert.cli.common import json_option, print_facts, print_json, print_search, schedule_options
 from ebert.cli.link_data import (
     CANDIDATES,
     IDS_HELP,
@@ -205,7 +205,7 @@ def run(
         raise click.UsageError("give --json or --format html, not both")
     if out is not None:
         files.refuse_unwritable(out)
-    loaded = Linker.from_pretrained(model_folder(linker), vectors=vectors, rounds=rounds, device=device)
+    loaded = Linker.from_pretrained(linker, vectors=vectors, rounds=rounds, device=device)
     use_candidates(loaded, given)
     linked = loaded.link(_documents(file, text, lines, layout), threshold=threshold)
     parts = output(linked, "jsonl" if as_json else form)
@@ -243,7 +243,7 @@ def _standard_input() -> str:
 def _load(model: str, vectors: str | None, device: str | None) -> "EBert":
     from ebert.model import EBert
 
-    return EBert.from_pretrained(model_folder(model), vectors=vectors, device=device)
+    return EBert.from_pretrained(model, vectors=vectors, device=device)
 
 
 def _prepare(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebert.cli.common import json_option, model_folder, overwrite_option, print_facts, print_json, print_table
+from ebert.cli.common import json_option, overwrite_option, print_facts, print_json, print_table
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ def _tool(
         else:
             from ebert.linking.linker import Linker
 
-            loaded = Linker.from_pretrained(model_folder(linker), vectors=vectors, device=device)
+            loaded = Linker.from_pretrained(linker, vectors=vectors, device=device)
             use_candidates(loaded, given)
             store, generator = loaded.vectors, loaded.generator
         options = PriorOptions() if threshold is None else PriorOptions(threshold)
@@ -287,9 +287,7 @@ def _tool(
         return PriorLinker(generator, options), store, {"threshold": options.threshold, "rule": options.rule}
     from ebert.linking.linker import Linker
 
-    loaded = Linker.from_pretrained(
-        model_folder(linker), vectors=vectors, rounds=rounds, variant=variant, mask=mask, device=device
-    )
+    loaded = Linker.from_pretrained(linker, vectors=vectors, rounds=rounds, variant=variant, mask=mask, device=device)
     use_candidates(loaded, given)
     return loaded, loaded.vectors, {"threshold": loaded.threshold if threshold is None else threshold}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebert.cli.common import json_option, model_folder, print_json, print_table, torch_dtype
+from ebert.cli.common import json_option, print_json, print_table, torch_dtype
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _load(model: str | None, bert: str | None, vectors: str | None, device: str 
 
     dtype = torch_dtype(precision) if precision != "int8" else None
     if model:
-        loaded = EBert.from_pretrained(model_folder(model), vectors=vectors, device=device, dtype=dtype)
+        loaded = EBert.from_pretrained(model, vectors=vectors, device=device, dtype=dtype)
     else:
         loaded = EBert.plain(bert or "", device=device, dtype=dtype)
     if precision == "int8":

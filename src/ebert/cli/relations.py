@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ebert._names import find_local
 from ebert.cli.common import (
     Command,
     json_option,
-    model_folder,
     overwrite_option,
     print_facts,
     print_json,
@@ -255,9 +255,9 @@ def report(runs: tuple[Path, ...], out: Path, resamples: int, overwrite: bool, a
 def _load(model: str, mode: str, vectors: str | None) -> "EBert":
     from ebert.model import EBert
 
-    folder = Path(model_folder(model)).expanduser()
-    if (folder / "ebert.json").is_file() or mode != "bert":
-        return EBert.from_pretrained(folder, vectors=vectors)
+    folder = find_local(model, "model")
+    if mode != "bert" or (folder is not None and (folder / "ebert.json").is_file()):
+        return EBert.from_pretrained(model, vectors=vectors)
     if vectors:
         raise EbertError("--vectors goes with a model made by 'ebert align', not with an encoder")
     return EBert.plain(model)

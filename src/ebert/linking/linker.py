@@ -9,6 +9,7 @@ from typing import Any, overload
 import torch
 from transformers import PreTrainedTokenizerBase
 
+from ebert import _names
 from ebert.alignment import Alignment
 from ebert.errors import EbertError
 from ebert.linking import sequences
@@ -106,14 +107,14 @@ class Linker:
         mask: Mask | None = None,
         device: str | torch.device | None = None,
     ) -> "Linker":
-        """Load a linker, the best one of a training run, or a model of `ebert align` (zero-shot, one round).
+        """Load a linker, the best one of a training run, or a model of `ebert align` (zero-shot, one round), by name.
 
         `vectors` says where the store is now, if not where it was; `generator` finds spans in another way. A model can
         link in another `variant` or with another `mask`; a linker was trained for its own.
         """
         from ebert.linking.folder import load
 
-        folder = Path(path).expanduser()
+        folder = _names.resolve(path, "linker")
         linker = load(folder, vectors=vectors, generator=generator, variant=variant, mask=mask, device=device)
         if rounds is not None:
             linker.options = replace(linker.options, rounds=rounds)

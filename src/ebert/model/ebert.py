@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, overload
 
 import torch
-from huggingface_hub import ModelHubMixin, snapshot_download
+from huggingface_hub import ModelHubMixin
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ebert import _names
 from ebert._io import files
 from ebert.alignment import Alignment, AlignmentOptions
 from ebert.errors import EbertError
@@ -34,8 +35,6 @@ tags: [ebert, entity-embeddings]
 An E-BERT model: entity vectors, carried into the input space of a pretrained masked language model.
 Load it with `ebert.EBert.from_pretrained`.
 """
-
-HUB_OPTIONS = {"revision", "token", "cache_dir", "force_download", "local_files_only"}
 
 Text = str | Passage
 
@@ -305,17 +304,11 @@ class EBert(
         dtype: torch.dtype | None = None,
         **hub: Any,
     ) -> "EBert":
-        """Load a model folder or a model on the hub, perhaps with a revision (`owner/model@v1`).
+        """Load a model by name: "starter", a folder, or an id on the hub, perhaps with a revision (`owner/model@v1`).
 
         `vectors` and `encoder` say where the store and the encoder are now, if not where they were.
         """
-        if unknown := hub.keys() - HUB_OPTIONS:
-            raise TypeError(f"from_pretrained has no {', '.join(sorted(unknown))}")
-        name = str(pretrained_model_name_or_path)
-        if not Path(name).exists() and not name.startswith((".", "/", "~")) and name.count("/") == 1:
-            folder = _download(name, **hub)
-        else:
-            folder = Path(name).expanduser().absolute()
+        folder = _names.resolve(pretrained_model_name_or_path, "model", **hub)
         info = layout.ModelInfo.read(folder)
         alignment = layout.load_alignment(folder, info)
         part, remedy = info.vectors, " or fit the model again ('ebert align')"
@@ -330,13 +323,3 @@ class EBert(
                 "give the right encoder (encoder=...) or fit the model again ('ebert align')"
             )
         return cls(loaded, store, alignment)
-
-
-def _download(name: str, **hub: Any) -> Path:
-    repository, _, revision = name.partition("@")
-    if revision and hub.setdefault("revision", revision) != revision:
-        raise EbertError(f"{name} has a revision, and revision={hub['revision']!r} is another one; give one of them")
-    try:
-        return Path(snapshot_download(repository, **hub))
-    except Exception as error:  # the hub's client fails in many ways; all of them mean that there is no model
-        raise EbertError(f"{name} is neither a folder nor a model that the hub gives: {error}") from None

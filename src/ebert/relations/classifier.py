@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from ebert import _names
 from ebert._io.progress import Advance, silent
 from ebert.alignment import Alignment
 from ebert.errors import EbertError
@@ -184,7 +185,7 @@ class RelationClassifier:
         """Load a classifier, or the best one of a run. `vectors` says where its store is now, if not where it was."""
         from ebert.relations.folder import load
 
-        return load(Path(path).expanduser(), vectors=vectors, device=device)
+        return load(_names.resolve(path, "classifier"), vectors=vectors, device=device)
 
 
 def as_sample(value: Text, where: str) -> Sample:

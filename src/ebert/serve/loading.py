@@ -8,11 +8,8 @@ from ebert.linking.folder import zero_shot
 from ebert.linking.linker import Linker
 from ebert.model import EBert
 from ebert.model.sequence import MODES, Mode
-from ebert.starter import get_starter
 from ebert.vectors.copies import copy_on_write
 from ebert.vectors.store import Vectors
-
-STARTER = "starter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ def load(
     Without a linker the model itself links, without training, if its store has a mention table. With `keep`, entities
     that are added go into the stores themselves; otherwise into copies that vanish with the service.
     """
-    ebert = EBert.from_pretrained(_folder(model), vectors=vectors, device=device)
+    ebert = EBert.from_pretrained(model, vectors=vectors, device=device)
     if ebert.vectors is None:
         raise EbertError(f"{model} has no entity vectors: give a model made by 'ebert align', or 'starter'")
     place = ebert.vectors.path.resolve()
@@ -68,22 +65,17 @@ def load(
     return Loaded(name, ebert, Linker.fresh(ebert, options=zero_shot(ebert)), f"{name} (not trained to link)", keep)
 
 
-def _folder(name: str) -> str:
-    return str(get_starter()) if name == STARTER and not Path(name).exists() else name
-
-
 def _linker(linker: str, model: EBert, place: Path, *, moved: bool, keep: bool, device: str | None) -> Linker:
     """Load a linker; if it links to the model's store, with the same object, so that both know the same entities.
 
     If that store was `moved`, the linker names the place where it was, too.
     """
-    folder = _folder(linker)
     try:
-        loaded = Linker.from_pretrained(folder, device=device)
+        loaded = Linker.from_pretrained(linker, device=device)
     except EbertError:
         if not moved:
             raise
-        return Linker.from_pretrained(folder, vectors=model.vectors, device=device)
+        return Linker.from_pretrained(linker, vectors=model.vectors, device=device)
     own = loaded.vectors
     if own.path.resolve() == place:
         assert model.vectors is not None

@@ -123,10 +123,9 @@ class EbertLinker(Pipe):
 
     def _load(self) -> "Linker":
         from ebert.linking.linker import Linker
-        from ebert.starter.get import model_folder
 
         options = self.options
-        path, vectors = self._place or (model_folder(str(options.linker)), options.vectors)
+        path, vectors = self._place or (str(options.linker), options.vectors)
         try:
             return Linker.from_pretrained(path, vectors=vectors, rounds=options.rounds, device=options.device)
         except EbertError as error:

@@ -7,7 +7,6 @@ from ebert._io import files
 from ebert._io.home import home, locked, remove_leftovers
 from ebert.errors import EbertError
 from ebert.model.folder import ALIGNMENT, INFO, VECTORS
-from ebert.starter import packing
 
 DATA = Path(__file__).parent / "data"
 
@@ -27,6 +26,8 @@ def get_starter() -> Path:
     with locked(out):  # other processes may be at it: who comes second finds it there, perhaps with additions
         if (out / INFO).is_file():
             return out
+        from ebert.starter import packing  # numpy
+
         remove_leftovers(out)
         if out.exists():
             raise EbertError(f"{out} has no {INFO}; move it away, then the starter model is unpacked again")
@@ -35,8 +36,3 @@ def get_starter() -> Path:
             for name in (ALIGNMENT, INFO):
                 shutil.copyfile(DATA / name, folder / name)
     return out
-
-
-def model_folder(name: str) -> str:
-    """Return the folder of a model; 'starter' is the one that comes with the package, unless there is such a folder."""
-    return name if name != "starter" or Path(name).exists() else str(get_starter())

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ebert import _names
 from ebert._io import files
 from ebert._io.progress import Advance, silent
 from ebert._io.records import read_table
@@ -59,8 +60,8 @@ class Vectors:
 
     @classmethod
     def open(cls, path: str | Path, *, verify: bool = False) -> Self:
-        """Open a store. No vector is read before it is asked for, unless to `verify` that all files are undamaged."""
-        folder = Path(path).absolute()
+        """Open a store by name: "starter", a folder, a hub id. No vector is read yet, unless to `verify` all files."""
+        folder = _names.resolve(path, "store")
         for _ in range(ATTEMPTS):
             before = layout.identity(folder)
             try:
@@ -480,7 +481,9 @@ def reopen(
     owner: Path, name: str, fingerprint: str, given: Vectors | str | Path | None, *, ours: bool, remedy: str = ""
 ) -> Vectors:
     """Open the store of `owner`, the folder that names it, unless another place or an open store is given."""
-    place = given if given is not None else locate(owner, name, ours=ours)
+    place: object = given
+    if not isinstance(given, Vectors):
+        place = locate(owner, name, ours=ours) if given is None else _names.resolve(given, "store")
     if not isinstance(place, Vectors):
         if not isinstance(place, str | Path) or not os.path.isdir(place):  # noqa: PTH112
             raise EbertError(f"the store of {owner} is not at {place}; say where it is now (vectors=..., --vectors)")

@@ -21,12 +21,12 @@ from typing import Any
 from ebert import get_starter
 from ebert._io.progress import Advance
 from ebert.bulk.encode import EncodeJob
-from ebert.bulk.jobs import Job
+from ebert.bulk.job import Job
 from ebert.bulk.link import LinkJob
 from ebert.bulk.local import Engine, LocalEngine
 from ebert.bulk.options import ReadOptions, Workers
+from ebert.bulk.ray import RayEngine
 from ebert.bulk.run import run
-from ebert.ray.engine import RayEngine
 
 TEXT = (
     "Albert Einstein was born in Germany and the report said on Monday that officials in Rome and Vienna had agreed to "

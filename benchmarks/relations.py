@@ -25,12 +25,11 @@ import transformers
 from ebert import EBert, get_bert, get_starter
 from ebert.bert.loading import quiet
 from ebert.finetuning.trainer import Keeper
-from ebert.relations import training
+from ebert.relations import train
 from ebert.relations.classifier import RelationClassifier
-from ebert.relations.data import Sample, Span, fixed_subset, labels_of
-from ebert.relations.options import TrainingOptions
-from ebert.relations.reading import read
-from ebert.relations.sampler import LengthSampler
+from ebert.relations.data import Sample, Span, fixed_subset, labels_of, read
+from ebert.relations.options import RelationTrainingOptions
+from ebert.relations.train import LengthSampler
 
 WORDS = ("the", "of", "in", "and", "was", "a", "city", "film", "born", "series", "river", "by", "with", "at", "near")
 NAMES = ("Paris", "Berlin", "Spain", "Mozart", "London", "Jean Marais", "Danube", "Picasso", "Rome", "Oslo")
@@ -65,24 +64,26 @@ def steps(times: Times) -> Times:
     return [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(times)]
 
 
-def ours(model: EBert, samples: list[Sample], mode: str, options: TrainingOptions) -> tuple[Times, list[list[int]]]:
+def ours(
+    model: EBert, samples: list[Sample], mode: str, options: RelationTrainingOptions
+) -> tuple[Times, list[list[int]]]:
     """Train one epoch by the Trainer; also give the lengths in its batches."""
     classifier = RelationClassifier.fresh(model, mode=mode, labels=labels_of(samples, "the benchmark"))
     prepared = classifier.inputs.prepare(samples)
     sampler = LengthSampler([len(one) for one in prepared], batch=options.batch, seed=options.seed)
     batches = [[len(prepared[index]) for index in batch] for batch in sampler.batches(0)]
     Watch.times = []
-    training.Keeper = Watch  # type: ignore[attr-defined]
+    train.Keeper = Watch  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory() as folder, quiet():
         classifier.save_pretrained = lambda _: None  # type: ignore[method-assign,assignment]
-        training.fine_tune(
+        train.fine_tune(
             classifier, prepared, prepared[: options.batch], options,
             checkpoints=Path(folder), best=Path(folder) / "best", say=lambda _: None,
         )  # fmt: skip
     return steps(Watch.times), batches
 
 
-def bare(name: str, batches: list[list[int]], options: TrainingOptions) -> Times:
+def bare(name: str, batches: list[list[int]], options: RelationTrainingOptions) -> Times:
     """Train on random input ids of the given lengths."""
     torch.manual_seed(0)
     with quiet():
@@ -116,7 +117,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.threads:
         torch.set_num_threads(given.threads)
-    options = TrainingOptions(epochs=1, checkpoint_steps=10**6)
+    options = RelationTrainingOptions(epochs=1, checkpoint_steps=10**6)
     count = given.steps * options.batch
     samples = fixed_subset(read(given.data), count) if given.data else made_up(count)
     taken: dict[str, Times] = {"ebert relations": [], "bare loop": []}

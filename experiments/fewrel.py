@@ -32,8 +32,7 @@ from typing import Any
 from ebert import EBert, Vectors
 from ebert._io import files
 from ebert._io.home import home
-from ebert.relations.reading import read
-from ebert.relations.resolving import Resolver, ResolvingOptions
+from ebert.relations.data import Resolver, ResolvingOptions, read
 from ebert.vectors.wikidata_ids import read_ids
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"

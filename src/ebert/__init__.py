@@ -16,7 +16,7 @@ _HOME = {
     "Linker": "ebert.linking.linker",
     "Mention": "ebert.text",
     "Passage": "ebert.text",
-    "RelationClassifier": "ebert.relations",
+    "RelationClassifier": "ebert.relations.classifier",
     "Vectors": "ebert.vectors.store",
     "get_bert": "ebert.bert",
     "get_starter": "ebert.starter",
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ebert.errors import EbertError
     from ebert.linking.linker import Linker
     from ebert.model import EBert
-    from ebert.relations import RelationClassifier
+    from ebert.relations.classifier import RelationClassifier
     from ebert.starter import get_starter
     from ebert.text import Mention, Passage
     from ebert.vectors.store import Vectors

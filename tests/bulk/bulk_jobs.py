@@ -13,8 +13,8 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ebert.bulk.jobs import Done, each, need_text, together
-from ebert.bulk.shard import ShardWork
+from ebert.bulk.job import Done, each, need_text, together
+from ebert.bulk.worker import ShardWork
 from ebert.errors import EbertError
 
 PATIENCE = 300  # seconds to wait for another worker

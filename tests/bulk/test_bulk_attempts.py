@@ -2,7 +2,7 @@
 
 import pytest
 
-from ebert.bulk.attempts import MOST, Attempts
+from ebert.bulk.worker import MOST, Attempts
 from ebert.errors import EbertError
 
 

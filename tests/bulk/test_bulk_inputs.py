@@ -12,10 +12,9 @@ from bulk_jobs import damaged_ends
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebert.bulk import planning
-from ebert.bulk.inputs import find_sources
+from ebert.bulk import inputs
+from ebert.bulk.inputs import find_sources, make_plan
 from ebert.bulk.options import ReadOptions, Workers
-from ebert.bulk.planning import make_plan
 from ebert.bulk.rows import Reader
 from ebert.errors import EbertError
 
@@ -118,7 +117,7 @@ def test_parquet_is_cut_anywhere(tmp_path, shard_rows, group):
 
 
 def test_small_files_share_a_shard_and_large_ones_end_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(planning, "SHARD_BYTES", 100)
+    monkeypatch.setattr(inputs, "SHARD_BYTES", 100)
     for number in range(10):
         (tmp_path / f"{number}.txt").write_text("x" * (30 if number < 9 else 500))
     plan, rows, _, _ = read_all([tmp_path])
@@ -250,13 +249,13 @@ def test_text_of_parquet_that_is_none_is_a_bad_row(tmp_path):
 
 
 def test_what_cannot_be_read_at_all(tmp_path):
-    for inputs, expected in (
+    for wrong, expected in (
         ([], "nothing to read"),
         (["nowhere"], "no file or folder nowhere"),
         ([tmp_path], "nothing to read in"),
     ):
         with pytest.raises(EbertError, match=expected):
-            find_sources(inputs)
+            find_sources(wrong)
     (tmp_path / "a.csv").write_text("text\nx\n")
     with pytest.raises(EbertError, match=r"\.parquet.* are known, but a\.csv"):
         find_sources([tmp_path / "a.csv"])

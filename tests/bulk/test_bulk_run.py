@@ -12,7 +12,7 @@ import bulk_jobs
 import pytest
 from bulk_jobs import CountJob, Here, damaged_ends, rows_of, shard_bytes, write
 
-from ebert.bulk.jobs import each
+from ebert.bulk.job import each
 from ebert.bulk.local import LocalEngine
 from ebert.bulk.options import ReadOptions, Workers
 from ebert.bulk.rows import Row

@@ -46,17 +46,16 @@ def grow(function: str, *arguments: Any) -> tuple[str, int]:
 
 def plan(path: Path) -> None:
     """Cut a file into shards for bulk work."""
+    from ebert.bulk.inputs import make_plan
     from ebert.bulk.options import ReadOptions
-    from ebert.bulk.planning import make_plan
 
     make_plan([path], ReadOptions(), lambda *_: None)
 
 
 def read(path: Path) -> None:
     """Read the rows of a table."""
-    from ebert.bulk.inputs import Source
+    from ebert.bulk.inputs import Shard, Slice, Source
     from ebert.bulk.options import ReadOptions
-    from ebert.bulk.planning import Shard, Slice
     from ebert.bulk.rows import Reader
     from ebert.errors import EbertError
 

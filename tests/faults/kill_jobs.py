@@ -30,7 +30,7 @@ PRELOAD = [
     "transformers.models.bert.tokenization_bert", "accelerate", "pandas", "pyarrow.parquet", "pyarrow.compute", "numba",
     "numba.typed", "scipy.linalg.blas", "threadpoolctl", "matplotlib.pyplot", "ebert.cli", "ebert.bert.easybert",
     "ebert.bulk.encode", "ebert.bulk.link", "ebert.bulk.probe", "ebert.bulk.run", "ebert.linking.train",
-    "ebert.probing.run", "ebert.relations.run", "ebert.vectors.copies", "ebert.vectors.training",
+    "ebert.probing.run", "ebert.relations.train", "ebert.vectors.copies", "ebert.vectors.training",
     "ebert.vectors.transfer", "ebert.wikipedia.building",
 ]  # fmt: skip
 # What two runs of the same command do not have in common.

@@ -13,7 +13,7 @@ import pytest
 from ebert import EBert, EbertError, Vectors
 from ebert.alignment import Alignment, AlignmentOptions
 from ebert.linking.linker import Linker
-from ebert.relations import RelationClassifier
+from ebert.relations.classifier import RelationClassifier
 from ebert.report.runs import read_run
 from ebert.vectors.matrix import open_matrix
 

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file
 
 from ebert import EbertError, Linker
-from ebert.finetuning.search import expected_maximum
+from ebert.finetuning.run import expected_maximum
 from ebert.linking.document import Document
 from ebert.linking.examples import GOLD, IGNORED, NOT_AMONG, OVER, TrainingSet, examples
 from ebert.linking.options import LinkerOptions, TrainingOptions

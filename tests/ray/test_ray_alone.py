@@ -11,9 +11,9 @@ from bulk_jobs import CountJob, Here, rows_of, write
 from ray_processes import still_there
 
 from ebert.bulk.options import ReadOptions
+from ebert.bulk.ray import connected
 from ebert.bulk.run import run
 from ebert.errors import EbertError
-from ebert.ray.cluster import connected
 
 SCRIPT = """
 import contextlib, os, signal, sys
@@ -21,7 +21,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from bulk_jobs import CountJob
 from ebert.bulk.options import ReadOptions, Workers
 from ebert.bulk.run import run
-from ebert.ray.engine import RayEngine
+from ebert.bulk.ray import RayEngine
 path, out, number = sys.argv[1:]
 left = 3
 @contextlib.contextmanager

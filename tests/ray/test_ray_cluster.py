@@ -11,8 +11,8 @@ from ebert import Vectors, get_starter
 from ebert.bulk.link import LinkJob
 from ebert.bulk.local import LocalEngine
 from ebert.bulk.options import ReadOptions, Workers
+from ebert.bulk.ray import RayEngine
 from ebert.bulk.run import run
-from ebert.ray.engine import RayEngine
 
 DOCUMENTS, SHARD = 240, 8
 SENTENCES = ("{} is well known.", "He had heard of {} before.", "What is there to say about {}?")

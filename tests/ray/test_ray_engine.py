@@ -15,10 +15,9 @@ from ebert.bulk.encode import EncodeJob
 from ebert.bulk.link import LinkJob
 from ebert.bulk.options import ReadOptions, Workers
 from ebert.bulk.probe import ProbeJob
+from ebert.bulk.ray import RayEngine, RayTasks
 from ebert.bulk.run import run
 from ebert.errors import EbertError
-from ebert.ray.engine import RayEngine
-from ebert.ray.tasks import RayTasks
 from ebert.wikipedia import dump
 from ebert.wikipedia.building import build_corpus
 

@@ -8,9 +8,9 @@ import pytest
 
 from ebert._io import files
 from ebert.cli import relations
-from ebert.relations.options import TrainingOptions
-from ebert.relations.resolving import ResolvingOptions
-from ebert.relations.variants import VARIANTS
+from ebert.relations.data import ResolvingOptions
+from ebert.relations.inputs import VARIANTS
+from ebert.relations.options import RelationTrainingOptions
 
 TRAIN = ("--epochs", 2, "--learning-rate", "3e-3", "--batch", 8, "--seed", 1)
 OWN = '{"text": "then Ann Lee was born in Rome .", "subject": [5, 12], "object": [25, 29], "label": "%s"}\n'
@@ -314,6 +314,6 @@ def test_bad_options(ebert, data, tiny_folder, tmp_path, arguments, complaint):
 def test_options_agree_with_the_library():
     assert tuple(VARIANTS) == relations.MODES
     given = relations.train.make_context("train", ["D", "--model", "M", "--mode", "bert", "--out", "R"]).params
-    for kind in (TrainingOptions, ResolvingOptions):
+    for kind in (RelationTrainingOptions, ResolvingOptions):
         fields = {field.name: field.default for field in dataclasses.fields(kind)}
         assert {name: given[name] for name in fields} == fields

@@ -5,11 +5,9 @@ import pytest
 
 from ebert import EBert, EbertError, Vectors
 from ebert.relations.classifier import RelationClassifier
-from ebert.relations.data import Sample, Span
+from ebert.relations.data import Resolver, ResolvingOptions, Sample, Span, parse
 from ebert.relations.inputs import Inputs
-from ebert.relations.reading import parse
-from ebert.relations.resolving import Resolver, ResolvingOptions
-from ebert.relations.sampler import LengthSampler
+from ebert.relations.train import LengthSampler
 from ebert.vectors.writer import writing
 
 TEXT = "Taylor was later part of the ensemble cast in MGM 's classic World War II drama `` Battleground '' ( 1949 ) ."

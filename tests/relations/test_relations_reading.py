@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ebert import EbertError
-from ebert.relations.data import Sample, Span, check_labels, fixed_subset, labels_of, split_path
-from ebert.relations.reading import parse, read
+from ebert.relations.data import Sample, Span, check_labels, fixed_subset, labels_of, parse, read, split_path
 
 FEWREL = Path(os.environ.get("EBERT_FEWREL") or Path(__file__).parents[2].parent / "shared" / "data" / "fewrel.tar.xz")
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from ebert import EBert, RelationClassifier, Vectors
-from ebert.relations.evaluating import evaluate
-from ebert.relations.options import TrainingOptions
-from ebert.relations.reading import read
-from ebert.relations.resolving import ResolvingOptions
-from ebert.relations.run import train
+from ebert.relations.data import ResolvingOptions, read
+from ebert.relations.evaluate import evaluate
+from ebert.relations.options import RelationTrainingOptions
+from ebert.relations.train import train
 
 pytestmark = pytest.mark.real
 
@@ -51,7 +50,7 @@ def test_forty_sentences_are_learnt(tmp_path):
     )  # fmt: skip
     metrics = train(
         tmp_path, EBert.fit("bert-base-cased", vectors), tmp_path / "run", mode="concat",
-        options=TrainingOptions(epochs=6, learning_rate=1e-4, batch=20, checkpoint_steps=1000),
+        options=RelationTrainingOptions(epochs=6, learning_rate=1e-4, batch=20, checkpoint_steps=1000),
         resolving=ResolvingOptions(), device="cpu", say=lambda line: None,
     )  # fmt: skip
     losses = [epoch["loss"] for epoch in metrics["epochs"]]

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from ebert import EbertError
-from ebert.finetuning.search import expected_maximum
-from ebert.relations.comparing import difference, macro_f1
-from ebert.relations.scores import confusion, scores
+from ebert.finetuning.run import expected_maximum
+from ebert.relations.evaluate import confusion, difference, macro_f1, scores
 
 
 def test_macro_scores():

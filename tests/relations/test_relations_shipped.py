@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ebert.cli.relations import MODES
-from ebert.relations.scores import confusion, scores
+from ebert.relations.evaluate import confusion, scores
 from ebert.report.classified import is_fewrel, read_runs
 
 SHIPPED = Path(__file__).parents[2] / "results" / "fewrel"

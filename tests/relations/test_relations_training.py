@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 
 from ebert import EBert, EbertError, Passage, RelationClassifier, Vectors
-from ebert.relations.evaluating import evaluate
+from ebert.relations.data import ResolvingOptions, read
+from ebert.relations.evaluate import evaluate
 from ebert.relations.inputs import Inputs
-from ebert.relations.options import TrainingOptions
-from ebert.relations.reading import read
-from ebert.relations.resolving import ResolvingOptions
-from ebert.relations.run import train
+from ebert.relations.options import RelationTrainingOptions
+from ebert.relations.train import train
 
-OPTIONS = TrainingOptions(epochs=3, learning_rate=3e-3, batch=8, checkpoint_steps=4)
+OPTIONS = RelationTrainingOptions(epochs=3, learning_rate=3e-3, batch=8, checkpoint_steps=4)
 
 
 def run(data, model, out, *, mode="concat", options=OPTIONS, say=lambda line: None):
@@ -109,7 +108,7 @@ def test_a_killed_run_goes_on(data, tiny_folder, tmp_path):
             time.sleep(0.05)
         process.kill()
     assert json.loads((out / "run.json").read_text())["complete"] is False
-    options = TrainingOptions(epochs=60, learning_rate=1e-3, batch=8, checkpoint_steps=5)
+    options = RelationTrainingOptions(epochs=60, learning_rate=1e-3, batch=8, checkpoint_steps=5)
     lines = []
     metrics = run(data, EBert.from_pretrained(tiny_folder), out, options=options, say=lines.append)
     assert any("going on after step" in line for line in lines)

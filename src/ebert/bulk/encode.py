@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 from ebert.bulk.inputs import Source
-from ebert.bulk.jobs import Done, each, need_text, together
-from ebert.bulk.loading import load_model
+from ebert.bulk.job import Done, each, load_model, need_text, together
 from ebert.bulk.options import ReadOptions
 from ebert.bulk.rows import Bad, Row
 from ebert.errors import EbertError
@@ -78,7 +77,7 @@ class EncodeWorker:
     """An encoder at work."""
 
     def __init__(self, job: EncodeJob, model: "EBert") -> None:
-        from ebert.bulk.identity import of_parts
+        from ebert.bulk.job import of_parts
         from ebert.model.sequence import check
 
         check(job.mode)

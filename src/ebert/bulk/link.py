@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ebert.bulk.inputs import Source
-from ebert.bulk.jobs import Done, each, need_text, together
+from ebert.bulk.job import Done, each, need_text, together
 from ebert.bulk.options import ReadOptions
 from ebert.bulk.rows import Bad, Row
 
@@ -67,7 +67,7 @@ class LinkWorker:
     """A linker at work."""
 
     def __init__(self, job: LinkJob, linker: "Linker") -> None:
-        from ebert.bulk.identity import of_parts
+        from ebert.bulk.job import of_parts
 
         self._job, self._linker = job, linker
         found = getattr(linker.generator, "options", None)

@@ -6,9 +6,9 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from ebert.bulk.inputs import Shard
 from ebert.bulk.options import Workers
-from ebert.bulk.planning import Shard
-from ebert.bulk.shard import Report, ShardWork, Task
+from ebert.bulk.worker import Report, ShardWork, Task
 from ebert.errors import EbertError
 from ebert.wikipedia import pool
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from ebert.bulk.folder import METRICS
 from ebert.bulk.inputs import Source
-from ebert.bulk.jobs import Done, each, together
-from ebert.bulk.loading import load_model
+from ebert.bulk.job import Done, each, load_model, together
 from ebert.bulk.options import ReadOptions
 from ebert.bulk.rows import Bad, Row
+from ebert.bulk.run import METRICS
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class ProbeWorker:
     """An encoder that is asked."""
 
     def __init__(self, job: ProbeJob, model: "EBert") -> None:
-        from ebert.bulk.identity import of_parts
+        from ebert.bulk.job import of_parts
         from ebert.model.sequence import check
         from ebert.probing.ask import Asker
         from ebert.probing.candidates import choose

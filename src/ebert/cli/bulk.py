@@ -12,7 +12,7 @@ from ebert.cli.engine import engine_of, worker_options
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
-    from ebert.bulk.jobs import Job
+    from ebert.bulk.job import Job
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

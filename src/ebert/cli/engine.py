@@ -55,8 +55,7 @@ def engine_of(
     if engine == "local":
         _refuse_address(address)
         return LocalEngine(chosen)
-    from ebert.ray.cluster import need_ray
-    from ebert.ray.engine import RayEngine
+    from ebert.bulk.ray import RayEngine, need_ray
 
     need_ray()  # now, not after the inputs were read
     return RayEngine(chosen, address)
@@ -68,8 +67,7 @@ def tasks_of(engine: str, address: str | None, threads: int | None) -> "Run | No
         _refuse_address(address)
         return None
     from ebert.bulk.options import Workers
-    from ebert.ray.cluster import need_ray
-    from ebert.ray.tasks import RayTasks
+    from ebert.bulk.ray import RayTasks, need_ray
 
     need_ray()
     return RayTasks(Workers(most=threads), address)

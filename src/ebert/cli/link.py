@@ -141,7 +141,7 @@ def search(
       ebert link search documents --model enwiki-ebert --learning-rates 2e-5,5e-5 --batches 64,128 --out search
     """
     from ebert.finetuning.options import RATES
-    from ebert.finetuning.search import CURVE
+    from ebert.finetuning.run import CURVE
     from ebert.linking.options import BATCHES
     from ebert.linking.train import search as run
     from ebert.report.training_curves import draw_expected_maximum

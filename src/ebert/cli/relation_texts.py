@@ -11,7 +11,8 @@ import click
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
-    from ebert.relations import Prediction, Sample
+    from ebert.relations.classifier import RelationPrediction
+    from ebert.relations.data import Sample
 
 
 @dataclass
@@ -25,7 +26,7 @@ class Given:
     def sample(self, line: str, where: str) -> "Sample":
         """Read a line."""
         from ebert.relations.classifier import as_sample, swapped
-        from ebert.relations.reading import read_line
+        from ebert.relations.data import read_line
 
         if line.lstrip().startswith("{"):
             return read_line(line, where)
@@ -38,7 +39,7 @@ class Given:
 
     def all_of(self, path: Path) -> "list[Sample]":
         """Read a file: samples as for training, or lines of which some have markup."""
-        from ebert.relations.reading import parse, text_of
+        from ebert.relations.data import parse, text_of
 
         text = text_of(path)
         lines = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
@@ -58,7 +59,7 @@ class Given:
             self.fault = error
 
 
-def as_value(prediction: "Prediction", names: Mapping[str, str]) -> dict[str, Any]:
+def as_value(prediction: "RelationPrediction", names: Mapping[str, str]) -> dict[str, Any]:
     """Give a prediction for programs, with what the relations are called where that is known."""
     sample = prediction.sample
     roles = {"subject": sample.subject, "object": sample.object}
@@ -72,7 +73,7 @@ def as_value(prediction: "Prediction", names: Mapping[str, str]) -> dict[str, An
     return value
 
 
-def show(prediction: "Prediction", names: Mapping[str, str]) -> None:
+def show(prediction: "RelationPrediction", names: Mapping[str, str]) -> None:
     """Print a prediction for people."""
     sample = prediction.sample
     click.secho(sample.text, bold=True)

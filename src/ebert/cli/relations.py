@@ -24,7 +24,7 @@ from ebert.finetuning.options import RATES
 
 if TYPE_CHECKING:
     from ebert.model import EBert
-    from ebert.relations import Sample
+    from ebert.relations.data import Sample
 
 MODES = ("bert", "concat", "replace", "wikipedia2vec-concat", "wikipedia2vec-replace")
 EPOCHS = (3, 4, 5, 6, 7, 8, 9, 10)  # of the paper's grid, which is that of ERNIE
@@ -79,12 +79,12 @@ def train(
       ebert relations train fewrel --model enwiki-ebert --mode concat --epochs 3 --out runs/concat
     """
     _need_accelerate()
-    from ebert.finetuning.folder import leads
-    from ebert.relations.options import TrainingOptions
-    from ebert.relations.run import train as run
+    from ebert.finetuning.run import leads
+    from ebert.relations.options import RelationTrainingOptions
+    from ebert.relations.train import train as run
 
     metrics = run(
-        data, _load(model, mode, vectors), out, mode=mode, options=TrainingOptions(**options),
+        data, _load(model, mode, vectors), out, mode=mode, options=RelationTrainingOptions(**options),
         **_resolving(ids, ids_only, threshold), device=device, command=_command(), say=_say,
     )  # fmt: skip
     if not leads():
@@ -113,10 +113,9 @@ def evaluate(
     Example:
       ebert relations evaluate runs/concat fewrel/test.json
     """
-    from ebert.relations import evaluating
+    from ebert.relations import evaluate as evaluating
     from ebert.relations.classifier import RelationClassifier
-    from ebert.relations.data import fixed_subset
-    from ebert.relations.reading import read
+    from ebert.relations.data import fixed_subset, read
 
     if keep:
         evaluating.see_complete(run)
@@ -206,13 +205,13 @@ def search(
       ebert relations search fewrel --model enwiki-ebert --mode concat --out searches/concat
     """
     _need_accelerate()
-    from ebert.finetuning.search import CURVE
-    from ebert.relations.options import TrainingOptions
-    from ebert.relations.search import search as run
+    from ebert.finetuning.run import CURVE
+    from ebert.relations.options import RelationTrainingOptions
+    from ebert.relations.train import search as run
     from ebert.report.training_curves import draw_expected_maximum
 
     result = run(
-        data, lambda: _load(model, mode, vectors), out, mode=mode, options=TrainingOptions(**options),
+        data, lambda: _load(model, mode, vectors), out, mode=mode, options=RelationTrainingOptions(**options),
         rates=learning_rate, epochs=epochs, **_resolving(ids, ids_only, threshold), device=device, keep_all=keep_all,
         command=_command(), say=_say,
     )  # fmt: skip
@@ -264,7 +263,7 @@ def _load(model: str, mode: str, vectors: str | None) -> "EBert":
 
 
 def _resolving(ids: Path | None, ids_only: bool, threshold: float) -> dict[str, Any]:
-    from ebert.relations.resolving import ResolvingOptions
+    from ebert.relations.data import ResolvingOptions
     from ebert.vectors.wikidata_ids import read_ids
 
     options = ResolvingOptions(ids_only=ids_only, threshold=threshold)
@@ -283,7 +282,7 @@ def _command() -> str:
 
 
 def _say(line: str) -> None:
-    from ebert.finetuning.folder import leads
+    from ebert.finetuning.run import leads
 
     if leads():
         click.echo(line, err=True)

@@ -35,9 +35,9 @@ from ebert import __version__
 from ebert._runs import machine
 from ebert.bert.loading import quiet
 from ebert.errors import EbertError
-from ebert.finetuning import search as searching
-from ebert.finetuning.folder import CHECKPOINTS, alone, announce, begin, describe, finish
+from ebert.finetuning import run as searching
 from ebert.finetuning.options import RATES
+from ebert.finetuning.run import CHECKPOINTS, alone, announce, begin, describe, finish
 from ebert.finetuning.trainer import Keeper, Say, arguments, best_of, run
 from ebert.linking.candidates.table import GeneratorOptions
 from ebert.linking.document import Document, Generator
@@ -329,7 +329,7 @@ def search(
     command: str = "",
     say: Say,
 ) -> dict[str, Any]:
-    """Train a linker with every learning rate and batch size; see `ebert.finetuning.search`.
+    """Train a linker with every learning rate and batch size; see `ebert.finetuning.run`.
 
     `load` gives the model afresh each time, because training changes its encoder.
     """

@@ -1,36 +1,74 @@
-"""`RelationClassifier`: tells the relation between the two mentions of a passage."""
+"""The classifier's network: an encoder, and a softmax layer on the last hidden state of its first piece, [CLS]."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import cast, overload
+from typing import Any, cast, overload
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ebert import _names
+from ebert import __version__, _names
+from ebert._io import files, trusted
 from ebert._io.progress import Advance, silent
 from ebert.alignment import Alignment
+from ebert.bert.loading import load_tokenizer, quiet
 from ebert.errors import EbertError
 from ebert.model import EBert
 from ebert.model.batching import budget_on, in_order, windows
-from ebert.model.encoder import Encoder
+from ebert.model.encoder import Encoder, move
 from ebert.model.injection import Injector
 from ebert.model.sequence import Pieces
-from ebert.relations.data import Sample, Span
-from ebert.relations.inputs import Inputs, Prepared
-from ebert.relations.model import RelationModel
-from ebert.relations.resolving import Resolver, ResolvingOptions
-from ebert.relations.variants import alignment_for, variant
+from ebert.relations.data import Resolver, ResolvingOptions, Sample, Span
+from ebert.relations.inputs import Inputs, Prepared, alignment_for, variant
 from ebert.text import Passage
-from ebert.vectors.store import Vectors
+from ebert.vectors.store import Vectors, reopen
+from ebert.vectors.wikidata_ids import read_ids
+
+SPREAD = 0.02  # of the new layer's weights, where the encoder does not say how its own were drawn
+
+
+class RelationModel(nn.Module):
+    """An encoder (without its MLM head and without BERT's tanh pooler) and a new linear layer."""
+
+    def __init__(self, encoder: PreTrainedModel, relations: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.encoder.get_input_embeddings().requires_grad_(False)
+        self.classifier = nn.Linear(encoder.config.hidden_size, relations)
+        nn.init.normal_(self.classifier.weight, std=getattr(encoder.config, "initializer_range", None) or SPREAD)
+        nn.init.zeros_(self.classifier.bias)
+
+    def forward(
+        self,
+        inputs_embeds: Tensor,  # (batch, pieces, width)
+        attention_mask: Tensor,  # (batch, pieces)
+        position_ids: Tensor | None = None,
+        labels: Tensor | None = None,  # (batch,)
+    ) -> dict[str, Tensor]:
+        """Give the logits of the relations, shape (batch, relations), and the loss if there are labels."""
+        inputs = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
+        if position_ids is not None:
+            inputs["position_ids"] = position_ids
+        first = self.encoder(**inputs).last_hidden_state[:, 0]  # (batch, hidden)
+        logits = self.classifier(first)
+        if labels is None:
+            return {"logits": logits}
+        return {"loss": F.cross_entropy(logits, labels), "logits": logits}
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        return self.classifier.weight.device
+
 
 Text = str | Passage | Sample
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class RelationPrediction:
     """What a classifier says about one sample."""
 
     sample: Sample
@@ -130,16 +168,16 @@ class RelationClassifier:
         return self.setting.mode
 
     @overload
-    def __call__(self, passages: Text, *, top: int = ..., budget: int | None = ...) -> Prediction: ...  # type: ignore[overload-overlap]
+    def __call__(self, passages: Text, *, top: int = ..., budget: int | None = ...) -> RelationPrediction: ...  # type: ignore[overload-overlap]
 
     @overload
     def __call__(
         self, passages: Iterable[Text], *, top: int = ..., budget: int | None = ...
-    ) -> Iterator[Prediction]: ...
+    ) -> Iterator[RelationPrediction]: ...
 
     def __call__(
         self, passages: Text | Iterable[Text], *, top: int = 3, budget: int | None = None
-    ) -> Prediction | Iterator[Prediction]:
+    ) -> RelationPrediction | Iterator[RelationPrediction]:
         """Classify one passage, or any iterable of them one after the other."""
         if top < 1:
             raise EbertError(f"top is {top}; at least one relation must be asked for")
@@ -147,14 +185,14 @@ class RelationClassifier:
             return next(self._predict([passages], top, budget))
         return self._predict(passages, top, budget)
 
-    def _predict(self, passages: Iterable[Text], top: int, budget: int | None) -> Iterator[Prediction]:
+    def _predict(self, passages: Iterable[Text], top: int, budget: int | None) -> Iterator[RelationPrediction]:
         for window in windows(as_sample(passage, f"passage {n}") for n, passage in enumerate(passages, 1)):
             prepared = self.inputs.prepare(window)
             for one, row in zip(prepared, self.probabilities(prepared, budget=budget), strict=True):
                 best = row.topk(min(top, len(self.labels)))
                 pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
                 relations = tuple((self.labels[index], value) for index, value in pairs)
-                yield Prediction(one.sample, relations, one.entities)
+                yield RelationPrediction(one.sample, relations, one.entities)
 
     def probabilities(
         self, samples: Sequence[Prepared], *, budget: int | None = None, advance: Advance = silent
@@ -174,7 +212,7 @@ class RelationClassifier:
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the classifier into a folder; the store is named in it, not copied."""
-        from ebert.relations.folder import save
+        from ebert.relations.classifier import save
 
         save(self, Path(folder))
 
@@ -183,7 +221,7 @@ class RelationClassifier:
         cls, path: str | Path, *, vectors: Vectors | str | Path | None = None, device: str | torch.device | None = None
     ) -> "RelationClassifier":
         """Load a classifier, or the best one of a run. `vectors` says where its store is now, if not where it was."""
-        from ebert.relations.folder import load
+        from ebert.relations.classifier import load
 
         return load(_names.resolve(path, "classifier"), vectors=vectors, device=device)
 
@@ -208,3 +246,91 @@ def as_sample(value: Text, where: str) -> Sample:
 def swapped(sample: Sample) -> Sample:
     """Give the sample with subject and object exchanged."""
     return replace(sample, subject=sample.object, object=sample.subject)
+
+
+FORMAT = 1
+INFO, WEIGHTS, ALIGNMENT, IDS = "relations.json", "weights.safetensors", "alignment.safetensors", "ids.json"
+MODEL = "model"  # the classifier's folder in a run
+
+
+def save(classifier: RelationClassifier, folder: Path) -> None:
+    """Write a classifier, in the place of an older one if there is one."""
+    from safetensors.torch import save_file
+
+    setting, module = classifier.setting, classifier.module
+    with files.replacing_folder(folder, overwrite=True, marker=INFO) as new, quiet():
+        module.encoder.config.save_pretrained(new)
+        classifier.tokenizer.save_pretrained(new)
+        save_file({name: tensor.contiguous() for name, tensor in module.state_dict().items()}, new / WEIGHTS)
+        (new / WEIGHTS).chmod((new / "config.json").stat().st_mode)  # safetensors makes it readable to its owner only
+        if classifier.alignment is not None:
+            classifier.alignment.save(new / ALIGNMENT)
+        if setting.ids:
+            files.write_json(new / IDS, {f"Q{number}": title for number, title in setting.ids.items()})
+        store = classifier.vectors
+        files.write_json(
+            new / INFO,
+            {
+                "ebert": __version__,
+                "format": FORMAT,
+                "mode": setting.mode,
+                "encoder": setting.encoder,
+                "vectors": None if store is None else {"name": str(store.path), "fingerprint": store.fingerprint},
+                "saved_here": "" if store is None else trusted.mark(str(store.path)),
+                "resolving": asdict(setting.resolving),
+                "labels": list(setting.labels),
+                "names": dict(setting.names),
+            },
+        )
+
+
+def load(
+    folder: Path, *, vectors: Vectors | str | Path | None = None, device: str | torch.device | None = None
+) -> RelationClassifier:
+    """Read what `save` wrote; `folder` may also be the run that it is in."""
+    if not (folder / INFO).is_file() and (folder / MODEL / INFO).is_file():
+        folder = folder / MODEL
+    if not folder.is_dir():
+        raise EbertError(f"there is no classifier at {folder}; make one with 'ebert relations train'")
+    info = files.read_json(folder / INFO, "a relation classifier")
+    version = info.get("format")
+    if not isinstance(version, int) or version > FORMAT:
+        raise EbertError(
+            f"{folder} has classifier format {version}; this version of ebert reads up to {FORMAT}: upgrade ebert"
+        )
+    try:
+        setting = Setting(
+            mode=str(info["mode"]),
+            labels=tuple(info["labels"]),
+            encoder=info["encoder"],
+            resolving=ResolvingOptions(**info["resolving"]),
+            ids=read_ids(folder / IDS) if (folder / IDS).is_file() else {},
+            names=info.get("names", {}),
+        )
+        part = info["vectors"]
+        ours = part is not None and trusted.known(info.get("saved_here"), part["name"])
+        store = None if part is None else reopen(folder, part["name"], part["fingerprint"], vectors, ours=ours)
+    except (KeyError, TypeError) as error:
+        raise EbertError(f"{folder / INFO} is damaged ({error}); train the classifier again") from None
+    alignment = Alignment.load(folder / ALIGNMENT) if (folder / ALIGNMENT).is_file() else None
+    module = _module(folder, len(setting.labels))
+    move(module, device)
+    return RelationClassifier(module, load_tokenizer(folder), setting, store, alignment)
+
+
+def _module(folder: Path, relations: int) -> RelationModel:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+    from transformers import AutoConfig, AutoModelForMaskedLM
+
+    try:
+        with quiet():
+            config = AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+            # As part of a masked LM the encoder has no pooler, whatever its kind.
+            auto: Any = AutoModelForMaskedLM  # its from_config has no types
+            encoder = auto.from_config(config).base_model
+        module = RelationModel(encoder, relations)
+        module.load_state_dict(load_file(folder / WEIGHTS))
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        raise EbertError(f"the weights in {folder} cannot be loaded ({error}); train the classifier again") from None
+    return module.eval()

@@ -1,11 +1,17 @@
 """Samples of relation classification: a sentence, its subject and object, and the relation between them."""
 
+import dataclasses
+import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any, Literal, get_args
 
 from ebert.errors import EbertError
+from ebert.text import titles
+from ebert.vectors.entity import Entity
+from ebert.vectors.store import Vectors
 
 SUFFIXES = (".json", ".jsonl")
 
@@ -100,3 +106,229 @@ def split_path(folder: Path, split: str) -> Path:
         if (path := folder / f"{split}{suffix}").is_file():
             return path
     raise EbertError(f"{folder} has no {split}.json and no {split}.jsonl")
+
+
+def read(path: str | Path) -> list[Sample]:
+    """Read all samples of a file, or say which line is wrong."""
+    return parse(text_of(path), Path(path).name)
+
+
+def text_of(path: str | Path) -> str:
+    """Read a file."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise EbertError(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise EbertError(f"{path} cannot be read ({error})") from None
+
+
+def read_line(line: str, where: str) -> Sample:
+    """Read one sample from a line of JSON."""
+    return _sample(_object(line, where), where)
+
+
+def parse(text: str, name: str) -> list[Sample]:
+    """Read samples from text; `name` is what messages call it."""
+    rows = list(_array(text, name) if text.lstrip().startswith("[") else _lines(text, name))
+    if not rows:
+        raise EbertError(f"{name} is empty: it has no samples")
+    samples = [_sample(row, where) for where, row in rows]
+    if all("ents" in row for _, row in rows):
+        return correct_starts(samples)
+    return samples
+
+
+def correct_starts(samples: Sequence[Sample]) -> list[Sample]:
+    """Put right the mentions that begin a text: the release gives them the start 1 instead of 0.
+
+    No mention of the release has start 0, and as its words stand apart by blanks, none can begin at 1. A file with a
+    mention at 0 is another one and stays as it is.
+    """
+    if any(span.start == 0 for sample in samples for span in (sample.subject, sample.object)):
+        return list(samples)
+    return [
+        dataclasses.replace(s, subject=_from_zero(s.text, s.subject), object=_from_zero(s.text, s.object))
+        for s in samples
+    ]
+
+
+def _from_zero(text: str, span: Span) -> Span:
+    if span.start != 1 or text[0].isspace() or (text[1].isalnum() and not text[0].isalnum()):  # '(Rome', not 'Rome'
+        return span
+    return dataclasses.replace(span, start=0)
+
+
+def _array(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        rows = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise EbertError(f"{name}, line {error.lineno}: this is not JSON ({error.msg})") from None
+    except RecursionError:
+        raise EbertError(f"{name} is nested too deeply; it should be an array of samples") from None
+    for number, row in enumerate(rows, 1):
+        where = f"{name}, sample {number}"
+        if not isinstance(row, dict):
+            raise EbertError(f"{where}: a JSON object is expected, not {str(row)[:40]!r}")
+        yield where, row
+
+
+def _lines(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{name}, line {number}"
+        yield where, _object(line, where)
+
+
+def _object(line: str, where: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise EbertError(f"{where}: this is not JSON ({error.msg} at character {error.colno})") from None
+    except RecursionError:
+        raise EbertError(f"{where}: this is nested too deeply; a JSON object with a text is expected") from None
+    if not isinstance(row, dict):
+        raise EbertError(f"{where}: a JSON object is expected, not {line[:40]!r}")
+    return row
+
+
+def _sample(row: dict[str, Any], where: str) -> Sample:
+    text = row.get("text")
+    if not isinstance(text, str):
+        raise EbertError(f"{where}: it has no 'text'")
+    label = row.get("label")
+    if label is not None and (not isinstance(label, str) or not label.strip()):
+        raise EbertError(f"{where}: the label must be a name, not {label!r}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise EbertError(f"{where}: the text has a broken character at {error.start}") from None
+    if "ents" in row:
+        subject, object_ = _ents(row["ents"], where)
+    else:
+        subject, object_ = (_span(row.get(role), f"{where}: the {role}") for role in ("subject", "object"))
+    return Sample(text, subject, object_, label, where)
+
+
+def _ents(value: Any, where: str) -> list[Span]:
+    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(e, list) and len(e) >= 3 for e in value):
+        raise EbertError(f"{where}: 'ents' must be subject and object, each [id, start, end, ...]")
+    return [
+        _span([e[1], e[2], e[0]], f"{where}: the {role}") for role, e in zip(("subject", "object"), value, strict=True)
+    ]
+
+
+def _span(value: Any, what: str) -> Span:
+    """Read ``[start, end]``, ``[start, end, entity]`` or ``{"start", "end", "entity"}``."""
+    if isinstance(value, dict):
+        value = [value.get("start"), value.get("end"), value.get("entity")]
+    if not isinstance(value, list) or len(value) not in (2, 3) or not all(type(v) is int for v in value[:2]):
+        raise EbertError(f'{what} must be [start, end] or [start, end, "entity"], counted in characters: not {value!r}')
+    entity = value[2] if len(value) == 3 else None
+    if entity is not None and not isinstance(entity, str):
+        raise EbertError(f"{what} must name its entity by a title or a Wikidata id, not {entity!r}")
+    return Span(value[0], value[1], entity.strip() or None if entity else None)
+
+
+Way = Literal["id", "named", "title", "redirect", "surface", "none"]
+WAYS: tuple[Way, ...] = get_args(Way)
+"""By a Wikidata id, by the title given in the data, by a page or a redirect called like the mention, by what the
+mention's words mean most often; or not at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvingOptions:
+    """How far from the ids of the data one goes."""
+
+    ids_only: bool = False
+    """Keep to entities that the data names, by id or title."""
+    threshold: float = 0.5
+    """The share of a surface's links that its commonest entity must have."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threshold <= 1:
+            raise EbertError(f"threshold is {self.threshold}; it must be between 0 and 1")
+
+
+@dataclass(slots=True)
+class Coverage:
+    """How many mentions and samples have a vector, and by which way."""
+
+    samples: int = 0
+    covered: int = 0
+    """Samples whose subject and object both have a vector."""
+    mentions: int = 0
+    ways: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WAYS, 0))
+
+    def as_json(self) -> dict[str, object]:
+        """Give it for `run.json`."""
+        return asdict(self)
+
+
+class Resolver:
+    """Finds the entities of mentions in a store."""
+
+    def __init__(
+        self, vectors: Vectors | None, options: ResolvingOptions | None = None, ids: Mapping[int, str] | None = None
+    ) -> None:
+        self._vectors, self._options = vectors, options or ResolvingOptions()
+        self._ids = dict(ids or {})
+        self._numbers: dict[str, int] = {}  # of titles, as far as they have a vector
+        if vectors is not None:
+            for number, title in self._ids.items():
+                if (entity := vectors.find(title)) is not None:
+                    self._numbers.setdefault(entity.title, number)
+        self._known: dict[tuple[str, str | None], tuple[Way, Entity | None]] = {}
+
+    def __call__(self, sample: Sample, span: Span) -> tuple[Way, Entity | None]:
+        """Give the entity of a sample's subject or object, and how it was found."""
+        key = (sample.surface(span), span.entity)
+        if key not in self._known:
+            self._known[key] = self._resolve(*key) if self._vectors is not None else ("none", None)
+        return self._known[key]
+
+    def coverage(self, samples: Iterable[Sample]) -> Coverage:
+        """Count by which way the entities of samples are found."""
+        total, ways = Coverage(), Counter[str]()
+        for sample in samples:
+            both = [self(sample, span)[0] for span in (sample.subject, sample.object)]
+            ways.update(both)
+            total.samples += 1
+            total.covered += "none" not in both
+        total.mentions = 2 * total.samples
+        total.ways = {way: ways[way] for way in WAYS}
+        return total
+
+    def _resolve(self, surface: str, named: str | None) -> tuple[Way, Entity | None]:
+        assert self._vectors is not None
+        number = titles.wikidata_id(named) if named else None
+        if named is not None:
+            title = self._ids.get(number) if number is not None else None
+            found = self._vectors.find(named)  # the store's own ids go before a table's
+            if found is None and title is not None:
+                found = self._vectors.find(title)
+            if found is not None:
+                return ("named" if number is None else "id"), found
+            if number is None or title is not None:  # what is meant is known, and has no vector
+                return "none", None
+        if self._options.ids_only:
+            return "none", None
+        way, found = self._by_words(surface)
+        if found is None or (number is not None and self._number(found) not in (None, number)):
+            return "none", None  # the words' entity is known to be another one
+        return way, found
+
+    def _by_words(self, surface: str) -> tuple[Way, Entity | None]:
+        """Give the page of that name, unless the words mostly mean another one, as 'Sierra Nevada' does."""
+        assert self._vectors is not None
+        found = self._vectors.find(surface) if titles.wikidata_id(surface) is None else None
+        best = next(iter(self._vectors.candidates(surface)), None)
+        if best is not None and best.prior > self._options.threshold and best.entity != found:
+            return "surface", best.entity
+        if found is None:
+            return "none", None
+        return ("title" if found.title in titles.spellings(surface) else "redirect"), found
+
+    def _number(self, entity: Entity) -> int | None:
+        return entity.wikidata if entity.wikidata is not None else self._numbers.get(entity.title)

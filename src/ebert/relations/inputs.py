@@ -5,19 +5,20 @@
 Samples are cut into pieces once, and the vector of an entity is read and carried once; a batch then costs a look-up.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from ebert.alignment import Alignment, AlignmentOptions
 from ebert.errors import EbertError
+from ebert.model import EBert
 from ebert.model.injection import Injector
 from ebert.model.sequence import Mode, Pieces
-from ebert.relations.cutting import cut
-from ebert.relations.data import Sample
-from ebert.relations.resolving import Resolver
+from ebert.relations.data import Resolver, Sample
 from ebert.text import Mention, Passage
 from ebert.vectors.entity import Entity
 
@@ -156,3 +157,105 @@ def padding(lengths: Iterable[Sequence[int]]) -> float:
         real += sum(batch)
         padded += len(batch) * max(batch)
     return 1 - real / padded if padded else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to feed a sample."""
+
+    mode: Mode
+    aligned: bool = True
+    published: str = ""
+    """What the paper's table calls it."""
+
+
+VARIANTS = {
+    "bert": Variant("bert", published="BERT"),
+    "concat": Variant("concat", published="E-BERT-concat"),
+    "replace": Variant("replace", published="E-BERT-replace"),
+    "wikipedia2vec-concat": Variant("concat", aligned=False, published="Wikipedia2Vec-BERT-concat"),
+    "wikipedia2vec-replace": Variant("replace", aligned=False, published="Wikipedia2Vec-BERT-replace"),
+}
+
+
+def variant(name: str) -> Variant:
+    """Give the variant with a name."""
+    if name not in VARIANTS:
+        raise EbertError(f"unknown mode {name!r}; choose one of {', '.join(VARIANTS)}")
+    return VARIANTS[name]
+
+
+def alignment_for(model: EBert, name: str) -> Alignment | None:
+    """Give what carries the entities of a variant: W, or nothing for the paper's unaligned baselines.
+
+    Where W scales its vectors to a length, the baselines' have it too, so that both differ in W only.
+    """
+    chosen = variant(name)
+    if model.vectors is None or model.alignment is None:
+        if chosen.mode != "bert":
+            raise EbertError(
+                f"the mode {name} needs entity vectors: give a model made by 'ebert align' instead of an encoder"
+            )
+        return None
+    if chosen.aligned:
+        return model.alignment
+    width = model.alignment.target
+    if model.vectors.dimension != width:
+        raise EbertError(
+            f"the mode {name} feeds vectors as they are, so that they must be {width} long, as the wordpiece "
+            f"vectors of {model.name} are; those of {model.vectors.path} have {model.vectors.dimension}"
+        )
+    return Alignment.fit(model.vectors, {}, np.zeros((1, width), np.float32),
+                         AlignmentOptions(method="none", length=model.alignment.options.length))  # fmt: skip
+
+
+LONG_WORD = 16  # pieces: what has more between two blanks is no word but a text without blanks
+Range = tuple[int, int]
+
+
+def cut(passage: Passage, keep: Sequence[Range], cut_up: Callable[[Passage], Pieces], longest: int) -> Passage:
+    """Shorten a passage to `longest` pieces: the characters of `keep` stay, and of the others the nearest to them."""
+    pieces = cut_up(passage)
+    shorter, budget = passage, longest
+    while (over := len(cut_up(shorter)) - longest) > 0:
+        if shorter is not passage:
+            budget -= over  # what is left was split in another way than before
+        shorter = _shorten(passage, keep, pieces, budget)
+    return shorter
+
+
+def _shorten(passage: Passage, keep: Sequence[Range], pieces: Pieces, budget: int) -> Passage:
+    units = _units(passage.text, pieces)
+    far = [min(max(start - last, first - end, 0) for first, last in keep) for start, end, _ in units]
+    fixed = [any(start < last and first < end for first, last in keep) for start, end, _ in units]
+    # Pieces of no unit (the first and the last one, entities, slashes) are always there.
+    left = budget - len(pieces) + sum(count for (_, _, count), stays in zip(units, fixed, strict=True) if not stays)
+    if left < 0:
+        raise EbertError("the two mentions alone have more wordpieces than the encoder takes; shorten them")
+    edits = []
+    for index in sorted(range(len(units)), key=lambda index: (far[index], index)):
+        start, end, count = units[index]
+        if not fixed[index]:
+            left -= count
+            if left < 0:  # and nothing further away either, as the text would have holes
+                edits.append((start, end, ""))
+    return passage.replace_text(sorted(edits))  # blanks stay: they cost no pieces
+
+
+def _units(text: str, pieces: Pieces) -> list[tuple[int, int, int]]:
+    """Give the words between blanks, `(start, end, pieces)`; long ones are given piece by piece."""
+    words: list[list[Range]] = []
+    for place, (start, end) in enumerate(pieces.spans):
+        if start == end or place in pieces.entities:
+            continue
+        if words and not any(letter.isspace() for letter in text[words[-1][-1][1] : start]):
+            words[-1].append((start, end))
+        else:
+            words.append([(start, end)])
+    units: list[tuple[int, int, int]] = []
+    for word in words:
+        if len(word) > LONG_WORD:
+            units += [(start, end, 1) for start, end in word]
+        else:
+            units.append((word[0][0], word[-1][1], len(word)))
+    return units

@@ -7,7 +7,7 @@ from ebert.finetuning.options import FinetuningOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingOptions(FinetuningOptions):
+class RelationTrainingOptions(FinetuningOptions):
     """How long, how fast and on how much a classifier is trained."""
 
     counts: ClassVar[tuple[str, ...]] = ("samples", "dev_samples")

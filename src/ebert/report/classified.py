@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ebert._io import compressed, files
 from ebert.errors import EbertError
-from ebert.relations.evaluating import ANSWERS, EVALUATIONS
-from ebert.relations.variants import VARIANTS
+from ebert.relations.evaluate import ANSWERS, EVALUATIONS
+from ebert.relations.inputs import VARIANTS
 from ebert.report.runs import distinct_names
 
 FEWREL = 80  # relations

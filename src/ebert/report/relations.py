@@ -8,8 +8,7 @@ import numpy as np
 
 from ebert._bootstrap import Interval
 from ebert._io import files
-from ebert.relations.comparing import RESAMPLES, Numbers, difference, macro_f1
-from ebert.relations.scores import confusion, scores
+from ebert.relations.evaluate import RESAMPLES, Numbers, confusion, difference, macro_f1, scores
 from ebert.report.classified import Answers, Run, common_splits, is_fewrel, published, published_for, read_runs
 from ebert.report.document import MINUS, Plot, Report, Section, Table
 from ebert.report.plots import COLOURS, INK, drawing

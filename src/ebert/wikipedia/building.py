@@ -45,7 +45,7 @@ def build_corpus(
 
     `threads` worker processes (as many as there are cores, if not given) read the dumps; with one, this process does.
     `keep_going` takes what can be read of a damaged dump instead of stopping there. `run` shares the pieces of dumps
-    out in another way, such as to a cluster (`ebert.ray.tasks.RayTasks`); the corpus is the same.
+    out in another way, such as to a cluster (`ebert.bulk.ray.RayTasks`); the corpus is the same.
     """
     began = time.monotonic()
     target, threads = Path(out), threads or os.cpu_count() or 1

@@ -1,6 +1,7 @@
-"""What a classifier is worth on a labelled file."""
+"""Macro precision, recall and F1, as scikit-learn computes them: the mean over relations, in percent."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,15 +9,52 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebert._bootstrap import SEED, Interval, bounds
 from ebert._io import files
 from ebert._io.progress import progress
 from ebert.errors import EbertError
-from ebert.finetuning.folder import RUN
-from ebert.relations.classifier import RelationClassifier
-from ebert.relations.data import Sample, check_labels
-from ebert.relations.folder import MODEL, WEIGHTS
-from ebert.relations.resolving import Coverage
-from ebert.relations.scores import Scores, confusion, scores
+from ebert.finetuning.run import RUN
+from ebert.relations.classifier import MODEL, WEIGHTS, RelationClassifier
+from ebert.relations.data import Coverage, Sample, check_labels
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Precision, recall and F1 of every relation, as shares, and how often each occurs."""
+
+    precision: NDArray[np.float64]
+    recall: NDArray[np.float64]
+    f1: NDArray[np.float64]
+    support: NDArray[np.int64]
+    given: NDArray[np.int64]
+    """How often each was the classifier's answer."""
+
+    def macro(self) -> dict[str, float]:
+        """Give the means over the relations that occur or were given, in percent."""
+        present = (self.support > 0) | (self.given > 0)
+        return {
+            name: 100 * float(values[present].mean()) if present.any() else 0.0
+            for name, values in (("precision", self.precision), ("recall", self.recall), ("f1", self.f1))
+        }
+
+
+def confusion(
+    gold: Sequence[int] | NDArray[np.int64], given: Sequence[int] | NDArray[np.int64], relations: int
+) -> NDArray[np.int64]:
+    """Count, for each true relation (row), how often each relation (column) was given."""
+    pairs = np.asarray(gold, np.int64) * relations + np.asarray(given, np.int64)
+    return np.bincount(pairs, minlength=relations * relations).reshape(relations, relations)
+
+
+def scores(table: NDArray[np.int64]) -> Scores:
+    """Score a table of confusions. A relation that is never given has precision 0, as usual."""
+    right = np.diagonal(table).astype(np.float64)
+    support, given = table.sum(axis=1), table.sum(axis=0)
+    precision = right / np.maximum(given, 1)
+    recall = right / np.maximum(support, 1)
+    f1 = 2 * right / np.maximum(support + given, 1)
+    return Scores(precision, recall, f1, support, given)
+
 
 EVALUATIONS, ANSWERS = "evaluations", ".predictions.jsonl"  # in a run: what it was worth on which file
 
@@ -110,3 +148,42 @@ def evaluate(classifier: RelationClassifier, samples: list[Sample], *, budget: i
         coverage=classifier.inputs.resolver.coverage(samples),
         shortened=sum(one.shortened for one in prepared),
     )
+
+
+RESAMPLES = 1000
+
+Numbers = NDArray[np.int64]
+
+
+def macro_f1(gold: Numbers, given: Numbers, relations: int, *, resamples: int = RESAMPLES) -> Interval:
+    """Give a macro F1 in percent with its interval."""
+    value = _f1(gold, given, relations, np.ones(len(gold)))
+    return Interval(value, *bounds([_f1(gold, given, relations, w) for w in _weights(gold, relations, resamples)]))
+
+
+def difference(gold: Numbers, one: Numbers, other: Numbers, relations: int, *, resamples: int = RESAMPLES) -> Interval:
+    """Give by how many points the macro F1 of one run is above that of another on the same samples."""
+    if not len(gold) == len(one) == len(other):
+        raise EbertError("two runs can be compared on the same samples only")
+    even = np.ones(len(gold))
+    value = _f1(gold, one, relations, even) - _f1(gold, other, relations, even)
+    drawn = [
+        _f1(gold, one, relations, w) - _f1(gold, other, relations, w) for w in _weights(gold, relations, resamples)
+    ]
+    return Interval(value, *bounds(drawn))
+
+
+def _weights(gold: Numbers, relations: int, resamples: int) -> list[NDArray[np.float64]]:
+    """Give, for every resample, how often each sample was drawn."""
+    random = np.random.default_rng(SEED)
+    groups = [np.flatnonzero(gold == relation) for relation in range(relations)]
+    drawn = []
+    for _ in range(resamples):
+        picks = [group[random.integers(len(group), size=len(group))] for group in groups if len(group)]
+        drawn.append(np.bincount(np.concatenate(picks), minlength=len(gold)).astype(np.float64))
+    return drawn
+
+
+def _f1(gold: Numbers, given: Numbers, relations: int, weights: NDArray[np.float64]) -> float:
+    pairs = np.bincount(gold * relations + given, weights=weights, minlength=relations * relations)
+    return scores(np.rint(pairs).astype(np.int64).reshape(relations, relations)).macro()["f1"]

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ebert.bulk import arrow
-from ebert.bulk.attempts import REASON, Attempts
-from ebert.bulk.jobs import Done, Job, Worker
+from ebert.bulk import rows
+from ebert.bulk.inputs import Shard
+from ebert.bulk.job import Done, Job, Worker
 from ebert.bulk.options import ReadOptions
-from ebert.bulk.planning import Shard
 from ebert.bulk.rows import Bad, Reader, Row
 from ebert.errors import EbertError
 
@@ -82,7 +82,7 @@ class ShardWork:
             raise AssertionError(f"{shard.rows} rows became {report.read}")
         note = {**asdict(report), "bad": [asdict(one) for one in bad], "key": self.task.key}
         note.pop("worker")  # the bytes do not tell who did it
-        arrow.write(self.task.folder / ROWS / shard.file, done.table, note)
+        rows.write(self.task.folder / ROWS / shard.file, done.table, note)
         attempts.end()
         return report
 
@@ -108,14 +108,14 @@ class ShardWork:
 
 def read_report(path: Path, key: str) -> tuple[Report, list[Bad]] | None:
     """Give what a shard's file says about it; None if there is none, or it is damaged or of another job."""
-    note = arrow.read_note(path)
+    note = rows.read_note(path)
     if note is None or note.pop("key", None) != key:
         return None
     bad = [Bad(**one) for one in note.pop("bad")]
     return Report(**note), bad
 
 
-def _row_by_row(rows: Sequence[Row], worker: Worker, attempts: Attempts, fatal: set[int]) -> Done:
+def _row_by_row(rows: Sequence[Row], worker: Worker, attempts: "Attempts", fatal: set[int]) -> Done:
     """Work on one row after the other, noting each: one of them kills its worker."""
     import pyarrow as pa
 
@@ -159,3 +159,46 @@ def _threads(many: int | None) -> Iterator[None]:
 def _name() -> str:
     """Name this process among those of all machines."""
     return f"{platform.node()}:{os.getpid()}"
+
+
+BEGUN, THROUGH = "begun", "through"
+TRIES = 2  # as a whole, and then at a row
+MOST = 18  # in all: where more than eight rows of one shard kill their worker, it is not the rows
+REASON = "its worker died at this row, and another one did so, too: is it too large for the memory?"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """The notes about a shard, on disk, where the worker that comes next finds them."""
+
+    path: Path
+
+    def begin(self) -> tuple[bool, set[int]]:
+        """Note that the shard is begun. Give whether it must be done row by row, and the rows to leave out."""
+        lines = self.path.read_text("ascii").splitlines() if self.path.exists() else []
+        last = Counter(line for line, after in pairwise([*lines, BEGUN]) if after == BEGUN and line.isdecimal())
+        fatal = {int(row) for row, deaths in last.items() if deaths >= TRIES}
+        careful = lines.count(BEGUN) >= TRIES
+        if lines.count(BEGUN) >= MOST:
+            raise EbertError(
+                f"workers died {MOST} times in shard {self.path.name}: is there too little memory for so many of them "
+                "(--workers), or does the model not run on their machine?"
+            )
+        self._note(BEGUN)
+        return careful, fatal
+
+    def at(self, row: int) -> None:
+        """Note that this row is next."""
+        self._note(str(row))
+
+    def through(self) -> None:
+        """Note that all rows are done, and no row is to blame for what comes now."""
+        self._note(THROUGH)
+
+    def end(self) -> None:
+        """Note that the shard is done."""
+        self.path.unlink(missing_ok=True)
+
+    def _note(self, line: str) -> None:
+        with self.path.open("a", encoding="ascii") as file:
+            file.write(f"{line}\n")

@@ -3,19 +3,28 @@
 `link.py`, `encode.py` and `probe.py` have one each.
 """
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
+from torch import nn
+
+from ebert.alignment import Alignment
 from ebert.bulk.inputs import Source
 from ebert.bulk.options import ReadOptions
 from ebert.bulk.rows import Bad, Row
 from ebert.errors import EbertError
+from ebert.probing.identity import hash_weights
+from ebert.vectors.store import Vectors
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from ebert.model import EBert
 
 Result = TypeVar("Result")
 
@@ -136,3 +145,49 @@ def _doubt(rows: Sequence[Row], bad: list[Bad], before: int, surprises: list[Exc
     if len(rows) > 1 and len(surprises) == len(rows):
         del bad[before:]
         raise surprises[-1]
+
+
+def of_parts(module: nn.Module, vectors: Vectors | None, alignment: Alignment | None) -> dict[str, Any]:
+    """Hash a model. Vectors of entities are many, so of the store its own description and what was added count."""
+    return {
+        "weights": hash_weights(module),
+        "vectors": None if vectors is None else _store(vectors),
+        "alignment": None if alignment is None else _alignment(alignment),
+    }
+
+
+def _store(vectors: Vectors) -> str:
+    digest = hashlib.sha256(json.dumps(asdict(vectors.info), sort_keys=True).encode())
+    for title, vector in vectors.added():
+        digest.update(title.encode() + b"\0" + vector.tobytes())
+    for name in vectors.added_names():
+        digest.update(json.dumps(name).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _alignment(alignment: Alignment) -> str:
+    digest = hashlib.sha256(json.dumps(asdict(alignment.options), sort_keys=True).encode())
+    for array in (alignment.weight, alignment.bias):
+        if array is not None:
+            digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def load_model(
+    model: str | None, bert: str | None, vectors: str | None, device: str | None, dtype: str | None
+) -> "EBert":
+    """Load a model, or an encoder without entities."""
+    import torch
+
+    from ebert.model import EBert
+
+    if (model is None) == (bert is None):
+        raise EbertError("give a model (with entities) or an encoder (without): --model or --bert")
+    if vectors is not None and model is None:
+        raise EbertError("--vectors goes with --model")
+    kind = None if dtype is None else getattr(torch, dtype, None)
+    if dtype is not None and not isinstance(kind, torch.dtype):
+        raise EbertError(f"unknown dtype {dtype!r}")
+    if model is not None:
+        return EBert.from_pretrained(model, vectors=vectors, device=device, dtype=kind)
+    return EBert.plain(str(bert), device=device, dtype=kind)

@@ -1,0 +1,243 @@
+"""A Ray cluster to work on: one that runs somewhere, or a small one on this machine that goes when the work is done."""
+
+import logging
+import os
+import pickle
+import platform
+import socket
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from ebert.bulk.inputs import Shard
+from ebert.bulk.local import how_many
+from ebert.bulk.options import Workers
+from ebert.bulk.worker import Report, ShardWork, Task
+from ebert.errors import EbertError
+
+PATIENCE = 30.0  # seconds for a machine to answer
+STORE = 256 << 20  # bytes of shared memory of a cluster of our own: only shards' names and reports go through it
+
+
+def need_ray() -> Any:
+    """Give Ray, or say how to get it. It sends nothing about its use to its makers."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # it warns about things that are Ray Data's own
+    try:
+        import ray
+        import ray.data
+    except ImportError:
+        why = "; Ray has no wheels for this Python yet" if sys.version_info >= (3, 15) else ""
+        raise EbertError(f"the engine ray needs Ray: pip install 'ebert[ray]'{why}") from None
+    return ray
+
+
+@contextmanager
+def connected(address: str | None, *, cpus: int, store: int = STORE) -> Iterator[None]:
+    """Work on the cluster at an address, else at RAY_ADDRESS, else on one of our own with so many cores.
+
+    `store` is how many bytes of shared memory that one has. Whoever has connected to a cluster before works on it.
+    """
+    ray = need_ray()
+    if ray.is_initialized():
+        yield
+        return
+    place = address or os.environ.get("RAY_ADDRESS")
+    if place is not None:
+        _knock(place)
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if place is None:
+        quiet |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": store}
+    try:
+        ray.init(address=place or "local", **quiet)
+    except Exception as error:  # it says so in many ways
+        ray.shutdown()
+        what = f"there is no Ray cluster at {place}" if place else "Ray could not be started on this machine"
+        raise EbertError(f"{what}: {first_line(error)}") from None
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _knock(place: str) -> None:
+    """See that somebody is at an address: Ray itself goes on trying for many minutes without a word."""
+    host, _, port = place.rpartition("//")[2].rpartition(":")
+    if not (host and port.isdecimal()):  # 'auto' and its like
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+    except OSError as error:
+        raise EbertError(f"there is no Ray cluster at {place} ({error}); --address is that of its head") from None
+
+
+def cores() -> int:
+    """Count the cores of the cluster."""
+    return max(1, int(need_ray().cluster_resources().get("CPU", 1)))
+
+
+def first_line(error: Exception) -> str:
+    """Give what an error says in short: Ray adds pages."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+AHEAD = 2  # shards that a worker has at hand: the next one waits while it is at one
+BUSY = 1.5  # shards at hand of each worker, on average, from which on there are to be more workers
+
+
+@dataclass(frozen=True)
+class RayEngine:
+    """Actors on a cluster, more of them while there is work, fewer when there is none."""
+
+    workers: Workers = Workers()  # noqa: RUF009 - frozen
+    address: str | None = None
+    """Of the cluster; RAY_ADDRESS if not given, and without that a cluster of this machine alone."""
+
+    def __call__(self, task: Task, shards: Sequence[Shard]) -> Generator[Report, None, None]:
+        """Do shards."""
+        ray, workers, cpus = need_ray(), self.workers, self.workers.cpus or 1
+        with connected(self.address, cpus=cpus * how_many(workers)), _settings(ray):
+            # Ray hires only as many as the cluster has room for, and more when the cluster has grown.
+            most = min(len(shards), workers.most or len(shards))
+            pool = ray.data.ActorPoolStrategy(
+                min_size=min(workers.least, most), max_size=most, max_tasks_in_flight_per_actor=AHEAD
+            )
+            given = [{"shard": pickle.dumps(shard)} for shard in shards]
+            reports = ray.data.from_items(given, override_num_blocks=len(given)).map_batches(
+                ShardActor,
+                fn_constructor_args=(replace(task, threads=cpus),),
+                batch_size=1,
+                compute=pool,
+                num_cpus=cpus,
+                num_gpus=workers.gpus or None,
+            )
+            for batch in _streamed(reports):
+                for value in batch["report"]:
+                    yield _opened(value)
+
+    def facts(self) -> dict[str, Any]:
+        """Give what the manifest says about it."""
+        return {"engine": "ray", "workers": self.workers.most}
+
+
+class ShardActor:
+    """A worker of the cluster. It has one model, loaded when the first shard comes."""
+
+    def __init__(self, task: Task) -> None:
+        self._work = ShardWork(task)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Do a shard; what goes wrong is reported in its place, so that only what kills a worker is Ray's to mend."""
+        values: list[bytes] = []
+        for value in batch["shard"]:
+            try:
+                done: Report | Exception = self._work(pickle.loads(value))  # noqa: S301 - our own
+            except Exception as error:
+                done = error
+            values.append(pickle.dumps(done))
+        return {"report": values}
+
+
+def _opened(value: bytes) -> Report:
+    done = pickle.loads(value)  # noqa: S301 - our own, from a cluster of ours
+    if isinstance(done, Exception):
+        raise done
+    assert isinstance(done, Report)
+    return done
+
+
+def _streamed(reports: Any) -> Iterator[dict[str, Any]]:
+    """Give reports as they come, and put into words what Ray says when it gives up."""
+    import ray
+
+    try:
+        yield from reports.iter_batches(batch_size=1, prefetch_batches=0)
+    except ray.exceptions.RayError as error:
+        raise EbertError(
+            f"the cluster could not go on ({first_line(error)}); run the same command again, it goes on"
+        ) from None
+
+
+@contextmanager
+def _settings(ray: Any) -> Iterator[None]:
+    """Keep Ray Data from drawing and telling while a job of ours runs, and let it hire while shards wait."""
+    context, log = ray.data.DataContext.get_current(), logging.getLogger("ray.data")
+    scaling = context.autoscaling_config
+    before = context.enable_progress_bars, scaling.actor_pool_util_upscaling_threshold, log.level
+    context.enable_progress_bars, scaling.actor_pool_util_upscaling_threshold = False, BUSY
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        context.enable_progress_bars, scaling.actor_pool_util_upscaling_threshold, level = before
+        log.setLevel(level)
+
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+DUMP_STORE = 1 << 30  # bytes: a dump of one stream is cut here, and its pieces go through Ray
+RETRIES = 5  # of a task whose worker died
+
+
+@dataclass(frozen=True)
+class RayTasks:
+    """A cluster to share tasks out to."""
+
+    workers: Workers = Workers()  # noqa: RUF009 - frozen
+    address: str | None = None
+    """Of the cluster; RAY_ADDRESS if not given, and without that a cluster of this machine alone."""
+
+    def __call__(self, work: Callable[[Piece], Result], tasks: Iterable[Piece]) -> Iterator[tuple[Piece, Result]]:
+        """Give the results of tasks as they come. What one raises is raised here, when the others that run are done."""
+        ray = need_ray()
+        with connected(self.address, cpus=how_many(self.workers), store=DUMP_STORE):
+            remote = ray.remote(_do).options(num_cpus=1, max_retries=RETRIES)
+            waiting: dict[Any, Piece] = {}
+            more, error = iter(tasks), None
+            try:
+                while True:
+                    most = self.workers.most or AHEAD * cores()  # the cluster may have grown
+                    try:
+                        while error is None and len(waiting) < most and (task := next(more, None)) is not None:
+                            waiting[remote.remote(work, task)] = task
+                    except Exception as failure:  # of making tasks; those that run are to end well
+                        error = failure
+                    if not waiting:
+                        break
+                    ready, _ = ray.wait(list(waiting), num_returns=1)
+                    task, result = waiting.pop(ready[0]), _got(ray, ready[0])
+                    if isinstance(result, Exception):
+                        error = error or result
+                    else:
+                        yield task, result
+            finally:
+                for left in waiting:
+                    ray.cancel(left, force=True)
+            if error:
+                raise error
+
+
+def _do(work: Callable[[Any], Any], task: Any) -> Any:
+    """Do a task where it was sent; what it raises is its result."""
+    try:
+        return work(task)
+    except FileNotFoundError as error:
+        return EbertError(
+            f"{platform.node()} does not see {error.filename}; dumps and --out must be in folders that all "
+            "machines share"
+        )
+    except Exception as error:
+        return error
+
+
+def _got(ray: Any, ready: Any) -> Any:
+    try:
+        return ray.get(ready)
+    except ray.exceptions.RayError as error:
+        return EbertError(
+            f"a worker of the cluster died {RETRIES + 1} times at the same task ({first_line(error)}); run the same "
+            "command again, it goes on where it stopped"
+        )

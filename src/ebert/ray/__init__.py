@@ -1,1 +1,0 @@
-"""Bulk work and the reading of dumps on a Ray cluster (extra ``ray``)."""

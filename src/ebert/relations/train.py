@@ -1,0 +1,312 @@
+"""A training run on disk: `run.json`, the best epoch's classifier, the learning curve, checkpoints meanwhile."""
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from torch.utils.data import Sampler
+from transformers import EvalPrediction, TrainingArguments
+
+from ebert import __version__
+from ebert._io import files
+from ebert._runs import machine
+from ebert.bert.loading import quiet
+from ebert.errors import EbertError
+from ebert.finetuning import run as searching
+from ebert.finetuning.run import CHECKPOINTS, alone, announce, begin, describe, finish
+from ebert.finetuning.trainer import Keeper, Say, arguments, best_of, run
+from ebert.model import EBert
+from ebert.relations.classifier import MODEL, RelationClassifier
+from ebert.relations.data import ResolvingOptions, Sample, check_labels, fixed_subset, labels_of, read, split_path
+from ebert.relations.evaluate import confusion, scores
+from ebert.relations.inputs import Prepared, padding
+from ebert.relations.options import RelationTrainingOptions
+
+NAMES = "pid2name.json"
+FORMAT = 1
+SAME = ("mode", "options", "resolving", "data", "model")  # what a run must have in common with one that it goes on with
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The samples of one file."""
+
+    path: Path
+    samples: list[Sample]
+
+    @classmethod
+    def read(cls, folder: Path, name: str, most: int | None) -> "Split":
+        """Read a split of a data folder, or a part of it that is always the same."""
+        path = split_path(folder, name)
+        samples = read(path)
+        return cls(path, samples if most is None else fixed_subset(samples, most))
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what `run.json` says of it."""
+        return {"file": self.path.name, "sha256": files.sha256(self.path), "samples": len(self.samples)}
+
+
+def train(
+    data: Path,
+    model: EBert,
+    out: Path,
+    *,
+    mode: str,
+    options: RelationTrainingOptions,
+    resolving: ResolvingOptions,
+    ids: Mapping[int, str] | None = None,
+    device: str | None = None,
+    command: str = "",
+    say: Say,
+) -> dict[str, Any]:
+    """Train a classifier into the folder `out`, or go on with it, and give its metrics."""
+    parts = {name: Split.read(data, name, getattr(options, key)) for name, key in
+             (("train", "samples"), ("dev", "dev_samples"))}  # fmt: skip
+    labels = labels_of(parts["train"].samples, parts["train"].path.name)
+    check_labels(parts["dev"].samples, labels)
+    info: dict[str, Any] = {
+        "kind": "relations",
+        "format": FORMAT,
+        "ebert": __version__,
+        "command": command,
+        "mode": mode,
+        "options": asdict(options),
+        "resolving": {**asdict(resolving), "ids": _table(ids)},
+        "model": describe(model),
+        "data": {name: part.as_json() for name, part in parts.items()},
+        "names": _names(data, labels),
+    }
+    with alone(out):
+        if (done := begin(out, info, SAME)) is not None:
+            say(f"{out} is complete already")
+            return done
+        classifier = RelationClassifier.fresh(
+            model, mode=mode, labels=labels, resolving=resolving, ids=ids, names=info["names"], seed=options.seed
+        )
+        prepared = {name: classifier.inputs.prepare(part.samples) for name, part in parts.items()}
+        info["coverage"] = {
+            name: classifier.inputs.resolver.coverage(part.samples).as_json() for name, part in parts.items()
+        }
+        info["shortened"] = {name: _shortened(part, say) for name, part in prepared.items()}
+        info["machine"] = machine()
+        announce(out, info)
+        start = time.monotonic()
+        with quiet():
+            result = fine_tune(
+                classifier, prepared["train"], prepared["dev"], options,
+                checkpoints=out / CHECKPOINTS, best=out / MODEL, say=say, device=device,
+            )  # fmt: skip
+        curve = result["epochs"]
+        best = best_of(curve)
+        metrics = {
+            "best epoch": best["epoch"],
+            "dev": best["dev"],
+            "dev samples": len(prepared["dev"]),
+            "epochs": curve,
+        }
+        info |= {"padding": result["padding"], "labels": labels}
+        info["seconds of the last start"] = round(time.monotonic() - start, 1)
+        finish(out, info, metrics)
+        return metrics
+
+
+def _table(ids: Mapping[int, str] | None) -> dict[str, Any] | None:
+    """Say which table of ids and titles was used."""
+    if not ids:
+        return None
+    text = json.dumps(sorted(ids.items()), ensure_ascii=False)
+    return {"entries": len(ids), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _names(data: Path, labels: list[str]) -> dict[str, str]:
+    """Give what relations are called, where the data folder has FewRel's list of names."""
+    if not (data / NAMES).is_file():
+        return {}
+    names = files.read_json(data / NAMES, "a data folder")
+    return {label: names[label][0] for label in labels if isinstance(names.get(label), list) and names[label]}
+
+
+def _shortened(prepared: list[Prepared], say: Say) -> int:
+    cut = [one.sample.where for one in prepared if one.shortened]
+    if cut:
+        say(f"{len(cut):,} samples are longer than the encoder and were cut around their mentions: {cut[0]}, ...")
+    return len(cut)
+
+
+def fine_tune(
+    classifier: RelationClassifier,
+    train: Sequence[Prepared],
+    dev: Sequence[Prepared],
+    options: RelationTrainingOptions,
+    *,
+    checkpoints: Path,
+    best: Path,
+    say: Say,
+    device: str | None = None,
+) -> dict[str, Any]:
+    """Train, going on from the last checkpoint if there is one, and give the learning curve.
+
+    The classifier of the best epoch is in the folder `best` afterwards.
+    """
+    number = {label: index for index, label in enumerate(classifier.labels)}
+    sets = [[{"pieces": one.pieces, "label": number[str(one.sample.label)]} for one in part] for part in (train, dev)]
+    sampler = LengthSampler([len(one) for one in train], batch=options.batch, seed=options.seed)
+
+    def begin(epoch: int) -> None:
+        sampler.epoch = epoch
+
+    lengths = [[len(train[index]) for index in batch] for batch in sampler.batches(0)]
+    unsorted = np.array_split(np.array([len(one) for one in train]), math.ceil(len(train) / options.batch))
+    say(
+        f"padding is {padding(lengths):.1%} of the tokens, with samples of like length in a batch "
+        f"(in the order of the file it would be {padding([part.tolist() for part in unsorted]):.1%})"
+    )
+    keeper = Keeper(begin, lambda: classifier.save_pretrained(best), say)
+    order = sorted(range(len(dev)), key=lambda index: (len(dev[index]), index))
+    trainer = _Trainer(
+        model=classifier.module,
+        args=_arguments(options, checkpoints, steps=math.ceil(len(train) / options.batch), device=device),
+        train_dataset=sets[0],
+        eval_dataset=sets[1],
+        data_collator=classifier.inputs,
+        compute_metrics=_metrics(len(number)),
+        callbacks=[keeper],
+    )
+    trainer.train_sampler, trainer.eval_sampler = sampler, FixedSampler(order)
+    return {"epochs": run(trainer, keeper, checkpoints), "padding": padding(lengths)}
+
+
+class _Trainer(transformers.Trainer):
+    """The Trainer, with our order of the samples."""
+
+    train_sampler: "LengthSampler"
+    eval_sampler: "FixedSampler"
+
+    def _get_train_sampler(self, *_: Any, **__: Any) -> "LengthSampler":
+        return self.train_sampler
+
+    def _get_eval_sampler(self, *_: Any, **__: Any) -> "FixedSampler":
+        return self.eval_sampler
+
+
+def _metrics(relations: int) -> Callable[[EvalPrediction], dict[str, float]]:
+    def compute(prediction: EvalPrediction) -> dict[str, float]:
+        given = np.asarray(prediction.predictions).argmax(axis=-1)
+        return scores(confusion(np.asarray(prediction.label_ids), given, relations)).macro()
+
+    return compute
+
+
+def _arguments(options: RelationTrainingOptions, folder: Path, *, steps: int, device: str | None) -> TrainingArguments:
+    """Share the batch among the devices, and evaluate after every epoch."""
+
+    def make(batch: int) -> TrainingArguments:
+        return arguments(
+            options, folder, batch=batch, steps=steps, evaluate=steps, device=device,
+            per_device_eval_batch_size=batch, dataloader_pin_memory=device != "cpu" and torch.cuda.is_available(),
+            ddp_find_unused_parameters=False,
+        )  # fmt: skip
+
+    whole = make(options.batch)
+    devices = max(1, whole.n_gpu) * whole.world_size
+    if devices == 1:
+        return whole
+    if options.batch % devices:
+        raise EbertError(f"a batch of {options.batch} cannot be shared by {devices} devices evenly")
+    return make(options.batch // devices)
+
+
+POOL = 50  # batches whose samples are sorted together: little padding, and still another mixture every epoch
+
+
+class LengthSampler(Sampler[int]):
+    """Gives indices so that consecutive batches of `batch` hold sequences of like length.
+
+    The order depends on the seed and the epoch only, so that a run that goes on later sees what it would have seen.
+    """
+
+    def __init__(self, lengths: Sequence[int], *, batch: int, seed: int) -> None:
+        self._lengths, self._batch, self._seed = lengths, batch, seed
+        self.epoch = 0
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def __iter__(self) -> Iterator[int]:
+        for batch in self.batches(self.epoch):
+            yield from batch
+
+    def batches(self, epoch: int) -> list[list[int]]:
+        """Give the batches of an epoch."""
+        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + epoch)
+        order = torch.randperm(len(self._lengths), generator=generator).tolist()
+        pool = POOL * self._batch
+        groups: list[list[int]] = []
+        for start in range(0, len(order), pool):
+            alike = sorted(order[start : start + pool], key=lambda index: self._lengths[index])
+            groups += [alike[at : at + self._batch] for at in range(0, len(alike), self._batch)]
+        # A short batch must be the last one: a data loader cuts the indices every `batch`.
+        last = [group for group in groups if len(group) < self._batch]
+        full = [group for group in groups if len(group) == self._batch]
+        shuffled = torch.randperm(len(full), generator=generator).tolist()
+        return [full[index] for index in shuffled] + last
+
+
+class FixedSampler(Sampler[int]):
+    """Gives indices in a fixed order."""
+
+    def __init__(self, order: Sequence[int]) -> None:
+        self._order = order
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._order)
+
+
+def search(
+    data: Path,
+    load: Callable[[], EBert],
+    out: Path,
+    *,
+    mode: str,
+    options: RelationTrainingOptions,
+    rates: Sequence[float],
+    epochs: Sequence[int],
+    resolving: ResolvingOptions,
+    ids: Mapping[int, str] | None = None,
+    device: str | None = None,
+    keep_all: bool = False,
+    command: str = "",
+    say: Say,
+) -> dict[str, Any]:
+    """Train a classifier with every learning rate and number of epochs; see `ebert.finetuning.run`.
+
+    `load` gives the model afresh each time, because training changes its encoder.
+    """
+
+    def chosen(one: searching.Configuration) -> RelationTrainingOptions:
+        return replace(options, learning_rate=one["learning_rate"], epochs=int(one["epochs"]))
+
+    def run(one: searching.Configuration, folder: Path) -> dict[str, Any]:
+        return train(
+            data, load(), folder, mode=mode, options=chosen(one), resolving=resolving, ids=ids, device=device,
+            command=command, say=say,
+        )  # fmt: skip
+
+    grid = searching.grid(learning_rate=rates, epochs=epochs)
+    for one in grid:
+        chosen(one)  # a bad value is told before the first hour of training, not after it
+    return searching.search(
+        grid, run, out, model=MODEL, keep_all=keep_all, say=say,
+        info={"kind": "relations search", "command": command, "mode": mode},
+    )  # fmt: skip

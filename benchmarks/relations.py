@@ -23,7 +23,7 @@ import torch
 import transformers
 
 from ebert import EBert, get_bert, get_starter
-from ebert.bert.loading import quiet
+from ebert.bert.load import quiet
 from ebert.finetuning.trainer import Keeper
 from ebert.relations import train
 from ebert.relations.classifier import RelationClassifier

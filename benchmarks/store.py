@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert import Vectors
-from ebert.vectors.transfer import import_vectors
+from ebert.vectors.formats.importer import import_vectors
 from ebert.vectors.writer import writing
 
 LOOKUPS = 10_000

@@ -29,7 +29,7 @@ from ebert import Alignment, AlignmentOptions, EbertError, Vectors
 from ebert._io import files
 from ebert.model.vocabulary import Vocabulary
 from ebert.probing.questions import Question
-from ebert.vectors.transfer import import_vectors
+from ebert.vectors.formats.importer import import_vectors
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from train import DUMP, NAMES, Setting, cut, machine, measure_ours, measure_theirs

@@ -29,7 +29,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from ebert.alignment import Alignment, AlignmentOptions
-    from ebert.bert import get_bert
+    from ebert.bert.get import get_bert
     from ebert.errors import EbertError
     from ebert.linking.linker import Linker
     from ebert.model import EBert

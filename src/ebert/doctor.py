@@ -60,7 +60,8 @@ def check_installation() -> Iterator[Check]:
 
 def check_cache() -> Iterator[Check]:
     """Look at EBERT_HOME and the encoders in it."""
-    from ebert.bert import cached, home, verify
+    from ebert._io.home import home
+    from ebert.bert.cache import cached, verify
 
     folder = home()
     try:
@@ -176,7 +177,7 @@ def _agrees(folder: Path, store: Path, fingerprint: str) -> Iterator[Check]:
 
 
 def _encoder_of(name: str, fingerprint: str, folder: Path) -> Iterator[Check]:
-    from ebert.bert import get_bert
+    from ebert.bert.get import get_bert
     from ebert.model.encoder import Encoder
 
     try:
@@ -194,8 +195,7 @@ def _encoder_of(name: str, fingerprint: str, folder: Path) -> Iterator[Check]:
 
 
 def _encoder(folder: Path) -> Iterator[Check]:
-    from ebert.bert import verify
-    from ebert.bert.cache import MANIFEST
+    from ebert.bert.cache import MANIFEST, verify
     from ebert.model.encoder import Encoder
 
     problems = verify(folder) if (folder / MANIFEST).exists() else []

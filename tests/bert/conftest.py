@@ -6,7 +6,7 @@ from bundle_writer import write_jar
 from huggingface_hub import constants
 
 from ebert._io.files import sha256
-from ebert.bert import get_bert
+from ebert.bert.get import get_bert
 from ebert.bert.maven import ARTIFACTS
 
 

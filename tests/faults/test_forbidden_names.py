@@ -8,8 +8,9 @@ import pytest
 
 from ebert import EbertError, Vectors
 from ebert.text import letters, titles
-from ebert.vectors.training import preset, train
-from ebert.vectors.transfer import import_vectors
+from ebert.vectors.formats.importer import import_vectors
+from ebert.vectors.train.options import preset
+from ebert.vectors.train.run import train
 
 sys.path.append(str(Path(__file__).parents[1]))
 from corpora import pages, write_corpus

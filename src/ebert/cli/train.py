@@ -10,7 +10,7 @@ from ebert.cli.common import Command, json_option, overwrite_option, print_facts
 from ebert.errors import EbertError
 
 PRESETS = ("default", "paper")
-# Name, default and meaning of every field of TrainingOptions, which is not imported here because help comes at once.
+# Name, default and meaning of the fields of VectorTrainingOptions.
 OPTIONS: tuple[tuple[str, int | float | bool, str], ...] = (
     ("dim", 300, "Length of the vectors."),
     ("epochs", 6, "Passes over the text."),
@@ -93,8 +93,8 @@ def command(
         import threadpoolctl  # noqa: F401
     except ImportError as error:
         raise EbertError(f"training needs {error.name}: pip install 'ebert[train]'") from None
-    from ebert.vectors.training import preset as make_options
-    from ebert.vectors.training import train
+    from ebert.vectors.train.options import preset as make_options
+    from ebert.vectors.train.run import train
     from ebert.wikipedia.corpus import Corpus
 
     options = make_options(preset, **{name: value for name, value in given.items() if value is not None})

@@ -64,7 +64,7 @@ def import_(
       ebert vectors import enwiki_20180420_300d.txt.bz2 --out enwiki-vectors
     """
     from ebert._io.progress import progress
-    from ebert.vectors.transfer import import_vectors
+    from ebert.vectors.formats.importer import import_vectors
 
     total = sum(Path(path).stat().st_size for path in source if Path(path).is_file())
     with progress("import", total=total, unit="B") as advance:
@@ -173,8 +173,8 @@ def export(store: str, file: str, decimals: int | None, overwrite: bool, as_json
       ebert vectors export enwiki-vectors enwiki.txt
     """
     from ebert._io.progress import progress
+    from ebert.vectors.formats.importer import export_text
     from ebert.vectors.store import Vectors
-    from ebert.vectors.transfer import export_text
 
     if file.endswith((".gz", ".bz2")):
         raise EbertError(f"{file} would not be compressed; write plain text and compress it afterwards")

@@ -10,7 +10,7 @@ import torch
 from ebert import __version__
 from ebert._io import files, trusted
 from ebert.alignment import Alignment
-from ebert.bert.loading import load_tokenizer, quiet
+from ebert.bert.load import load_tokenizer, quiet
 from ebert.errors import EbertError
 from ebert.linking.candidates.table import GeneratorOptions, TableGenerator
 from ebert.linking.document import Generator

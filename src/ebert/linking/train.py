@@ -33,7 +33,7 @@ from torch.utils.data import Sampler
 
 from ebert import __version__
 from ebert._runs import machine
-from ebert.bert.loading import quiet
+from ebert.bert.load import quiet
 from ebert.errors import EbertError
 from ebert.finetuning import run as searching
 from ebert.finetuning.options import RATES

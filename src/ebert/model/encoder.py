@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ebert.bert import get_bert
-from ebert.bert.loading import load_masked_lm, load_tokenizer, quiet
+from ebert.bert.get import get_bert
+from ebert.bert.load import load_masked_lm, load_tokenizer, quiet
 from ebert.errors import EbertError
 
 _HOOKS = threading.Lock()  # torch numbers hooks without one: two threads at once could get the same number

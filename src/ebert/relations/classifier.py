@@ -14,7 +14,7 @@ from ebert import __version__, _names
 from ebert._io import files, trusted
 from ebert._io.progress import Advance, silent
 from ebert.alignment import Alignment
-from ebert.bert.loading import load_tokenizer, quiet
+from ebert.bert.load import load_tokenizer, quiet
 from ebert.errors import EbertError
 from ebert.model import EBert
 from ebert.model.batching import budget_on, in_order, windows

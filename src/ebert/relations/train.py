@@ -18,7 +18,7 @@ from transformers import EvalPrediction, TrainingArguments
 from ebert import __version__
 from ebert._io import files
 from ebert._runs import machine
-from ebert.bert.loading import quiet
+from ebert.bert.load import quiet
 from ebert.errors import EbertError
 from ebert.finetuning import run as searching
 from ebert.finetuning.run import CHECKPOINTS, alone, announce, begin, describe, finish

@@ -5,17 +5,20 @@ word2vec writes a first line with the number of vectors and their dimension.
 """
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ebert._io.compressed import open_measured
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.vectors import numerals
-from ebert.vectors.sources import BATCH, BATCH_BYTES, HEADER, Batch
+from ebert.vectors.formats.binary import BATCH, BATCH_BYTES, HEADER, Batch
 
 AHEAD = 100  # lines that tell the dimension where no header does
 LINE_BYTES = 4 << 20  # a longer one is not a line of text
@@ -109,7 +112,7 @@ def _parse(lines: Sequence[Line], dimension: int, path: Path) -> Batch:
         except UnicodeDecodeError:
             raise EbertError(f"{path}, line {number}: the name is not UTF-8: {name[:60]!r}") from None
         rows.append(row)
-    vectors = numerals.parse(rows, dimension)
+    vectors = parse_numbers(rows, dimension)
     if vectors is None:
         raise _blame(lines, rows, dimension, path)
     return Batch(names, vectors)
@@ -132,7 +135,7 @@ def _blame(lines: Sequence[Line], rows: Sequence[bytes], dimension: int, path: P
     for (number, line), row in zip(lines, rows, strict=True):
         parts = row.split()
         for part in parts:
-            if numerals.parse([part], 1) is None:
+            if parse_numbers([part], 1) is None:
                 what = f"{part[:60]!r} is not a number that can be stored, in the vector of"
                 return EbertError(f"{path}, line {number}: {what} {_split(line, dimension)[0].decode()[:60]!r}")
         if len(parts) != dimension:
@@ -140,3 +143,61 @@ def _blame(lines: Sequence[Line], rows: Sequence[bytes], dimension: int, path: P
                 f"{path}, line {number}: {len(parts)} numbers where {dimension} are expected: {line[:60]!r}"
             )
     return EbertError(f"{path}, lines {lines[0][0]} to {lines[-1][0]}: numbers cannot be read")
+
+
+_ZERO, _POINT, _MINUS, _BLANK = (np.uint8(ord(character)) for character in "0.- ")
+_DECIMALS = 7  # at most, so that a number without its point is a 32-bit integer
+
+
+def parse_numbers(rows: list[bytes], dimension: int) -> NDArray[np.float32] | None:
+    """Give the numbers in rows of text, shape (rows, dimension), or None if there is anything else among them."""
+    text = b" ".join(rows)
+    values = _fixed(b" " + text + b" ", len(rows) * dimension)
+    if values is None and all(len(row.split()) == dimension for row in rows):
+        values = _any(text)
+    if values is None or len(values) != len(rows) * dimension or not np.isfinite(values).all():
+        return None
+    return values.reshape(-1, dimension)
+
+
+def _fixed(text: bytes, count: int) -> NDArray[np.float32] | None:
+    """Read numbers that all have the same few decimals and one digit before the point, as Wikipedia2Vec writes them.
+
+    Then every digit has a fixed place before the blank that ends its number, and numpy takes the same digit of all
+    numbers at once. The integer without its point, divided, is the same float that strtod gives.
+    """
+    data = np.frombuffer(text, np.uint8)
+    blanks = np.flatnonzero(data == _BLANK)
+    if len(blanks) != count + 1:
+        return None
+    widths = np.diff(blanks) - 1  # of the numbers
+    decimals = int(blanks[1]) - 1 - text.find(b".")
+    if not 1 <= decimals <= _DECIMALS or widths.min() < decimals + 2 or widths.max() > decimals + 3:
+        return None
+    position = blanks[1:] - 1  # of the digit looked at
+    digits = np.zeros(count, np.int32)
+    largest = np.zeros(count, np.uint8)
+    for place in range(decimals + 1):
+        if place == decimals:
+            if (data[position] != _POINT).any():
+                return None
+            position -= 1
+        digit = data[position] - _ZERO  # other characters wrap around to more than 9
+        np.maximum(largest, digit, out=largest)
+        digits += np.multiply(digit, 10**place, dtype=np.int32)
+        position -= 1
+    signed = np.flatnonzero(widths == decimals + 3)
+    if largest.max() > 9 or (data[position[signed]] != _MINUS).any():
+        return None
+    values = digits / np.float64(10**decimals)
+    values[signed] = -values[signed]
+    return values.astype(np.float32)
+
+
+def _any(text: bytes) -> NDArray[np.float32] | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # numpy only warns of what it cannot read
+        try:
+            return np.fromstring(text.decode("ascii"), dtype=np.float32, sep=" ")
+        except (ValueError, DeprecationWarning):
+            return None

@@ -13,8 +13,8 @@ from hypothesis.extra import numpy as arrays
 
 from ebert import EbertError, Vectors
 from ebert.text.titles import usable
-from ebert.vectors import numerals
-from ebert.vectors.transfer import detect, export_text, import_vectors
+from ebert.vectors.formats.importer import detect, export_text, import_vectors
+from ebert.vectors.formats.text import parse_numbers
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_a_number_too_large_for_half_precision_names_its_vector(load):
 
 
 def test_one_endless_line_is_not_read_whole(load, monkeypatch):
-    monkeypatch.setattr("ebert.vectors.textfile.LINE_BYTES", 1000)
+    monkeypatch.setattr("ebert.vectors.formats.text.LINE_BYTES", 1000)
     with pytest.raises(EbertError, match="line 2: longer than 1,000 bytes"):
         load(b"a\t1 2\n" + b"x" * 5000)
 
@@ -275,7 +275,7 @@ def test_an_archive_is_not_taken_for_text(tmp_path):
 )
 def test_numbers_of_fixed_decimals_are_read_as_python_reads_them(integers, decimals):
     texts = [[f"{value / 10**4:.{decimals}f}" for value in row] for row in integers.tolist()]
-    parsed = numerals.parse([" ".join(row).encode() for row in texts], integers.shape[1])
+    parsed = parse_numbers([" ".join(row).encode() for row in texts], integers.shape[1])
     expected = np.array([[float(text) for text in row] for row in texts], np.float32)
     np.testing.assert_array_equal(parsed, expected)
     np.testing.assert_array_equal(np.signbit(parsed), np.signbit(expected))
@@ -284,7 +284,7 @@ def test_numbers_of_fixed_decimals_are_read_as_python_reads_them(integers, decim
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1), st.sampled_from("rg9"))
 def test_any_numbers_are_read_as_python_reads_them(values, style):
     texts = [repr(value) if style == "r" else f"{value:g}" if style == "g" else f"{value:.9g}" for value in values]
-    parsed = numerals.parse([" ".join(texts).encode()], len(texts))
+    parsed = parse_numbers([" ".join(texts).encode()], len(texts))
     np.testing.assert_array_equal(parsed[0], np.array([float(text) for text in texts], np.float32))
 
 
@@ -298,7 +298,7 @@ def test_what_python_does_not_read_as_numbers_is_not_read(parts):
             expected = np.array([float(part) for part in row.split()], np.float32)
     except ValueError:
         expected = None
-    parsed = numerals.parse([row.encode()], len(row.split()))
+    parsed = parse_numbers([row.encode()], len(row.split()))
     if expected is None or not np.isfinite(expected).all():
         assert parsed is None
     else:
@@ -363,7 +363,7 @@ def test_a_tab_or_line_end_in_a_word_does_not_break_the_file(tmp_path):
 
 PEAK = """
 import resource, sys
-from ebert.vectors.transfer import import_vectors
+from ebert.vectors.formats.importer import import_vectors
 import numpy, sqlite3, marisa_trie  # what is loaded anyway
 import_vectors([sys.argv[2]], sys.argv[1] + "/small").close()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

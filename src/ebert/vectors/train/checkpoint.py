@@ -9,8 +9,8 @@ import numpy as np
 
 from ebert._io import files, staging
 from ebert.errors import EbertError
-from ebert.vectors.training.options import TrainingOptions
-from ebert.vectors.training.trainer import MATRICES, State
+from ebert.vectors.train.options import VectorTrainingOptions
+from ebert.vectors.train.trainer import MATRICES, State
 from ebert.wikipedia import corpus as corpora
 
 INFO = "training.json"
@@ -25,7 +25,7 @@ def folder_of(store: Path) -> Path:
     return folder
 
 
-def identity(corpus: corpora.Corpus, options: TrainingOptions, keep: list[str]) -> dict[str, Any]:
+def identity(corpus: corpora.Corpus, options: VectorTrainingOptions, keep: list[str]) -> dict[str, Any]:
     """Say what a run is: a checkpoint of another one is not gone on with."""
     kept = hashlib.sha256("\n".join(sorted(keep)).encode()).hexdigest() if keep else None
     return {"corpus": files.sha256(corpus.path / corpora.INFO), "options": asdict(options), "keep": kept}

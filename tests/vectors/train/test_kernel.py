@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import training_reference as reference
 
-from ebert.vectors.training import kernel, sampling
+from ebert.vectors.train import data, kernel
 
 WORDS, ENTITIES, DIM = 40, 25, 24
 SETTINGS = {"negative": 5, "shared": 7, "rate": 0.1}  # a large rate, so that mistakes show
@@ -19,8 +19,8 @@ def setting():
         outputs = random.normal(0, 0.4, (WORDS, DIM)).astype(np.float32)
         entities = random.normal(0, 0.4, (ENTITIES, DIM)).astype(np.float32)
         entity_outputs = random.normal(0, 0.4, (ENTITIES, DIM)).astype(np.float32)
-        table = sampling.alias_table(np.arange(1, WORDS + 1) ** 0.75)
-        entity_table = sampling.alias_table(np.ones(ENTITIES))
+        table = data.alias_table(np.arange(1, WORDS + 1) ** 0.75)
+        entity_table = data.alias_table(np.ones(ENTITIES))
         keep = np.where(np.arange(WORDS) % 7 == 0, 0, 0x60000000 + 0x2000000 * np.arange(WORDS)).astype(np.uint32)
         paragraphs = tuple(random.integers(0, WORDS, size).tolist() for size in (1, 0, 45, 2, 19, 33))
         tokens = np.concatenate(paragraphs).astype(np.int32)
@@ -40,7 +40,7 @@ def changed(ours, before):
 
 def test_words(setting):
     s = setting
-    state = sampling.stream(3)
+    state = data.stream(3)
     slow_in, slow_out = s.inputs.astype(float), s.outputs.astype(float)
     reference.words(s.paragraphs, s.keep, s.table, slow_in, slow_out, window=4, state=state, **SETTINGS)
     fast_in, fast_out = s.inputs.copy(), s.outputs.copy()
@@ -57,11 +57,9 @@ def test_words(setting):
 def test_words_of_some_paragraphs_only(setting):
     s = setting
     slow_in, slow_out = s.inputs.astype(float), s.outputs.astype(float)
-    reference.words(
-        s.paragraphs[2:4], s.keep, s.table, slow_in, slow_out, window=2, state=sampling.stream(5), **SETTINGS
-    )
+    reference.words(s.paragraphs[2:4], s.keep, s.table, slow_in, slow_out, window=2, state=data.stream(5), **SETTINGS)
     kernel.train_words(
-        s.tokens, s.offsets, 2, 4, s.keep, *s.table, s.inputs, s.outputs, 2, 5, 7, np.float32(0.1), sampling.stream(5)
+        s.tokens, s.offsets, 2, 4, s.keep, *s.table, s.inputs, s.outputs, 2, 5, 7, np.float32(0.1), data.stream(5)
     )
     close(s.inputs, slow_in)
 
@@ -75,19 +73,7 @@ def test_paragraphs_longer_than_the_buffer_are_trained_to_their_end(setting, siz
     offsets = np.cumsum([0, *sizes]).astype(np.int64)
     before = s.inputs.copy()
     kernel.train_words(
-        text,
-        offsets,
-        0,
-        len(sizes),
-        keep,
-        *s.table,
-        s.inputs,
-        s.outputs,
-        2,
-        5,
-        7,
-        np.float32(0.001),
-        sampling.stream(1),
+        text, offsets, 0, len(sizes), keep, *s.table, s.inputs, s.outputs, 2, 5, 7, np.float32(0.001), data.stream(1)
     )
     assert np.isfinite(s.inputs).all()
     touched = (s.inputs != before).any(axis=1)
@@ -110,22 +96,13 @@ def test_anchors(setting, learn):
             rows.append(entity)
     slow_in, slow_out = s.entities.astype(float), s.outputs.astype(float)
     reference.anchors(
-        s.paragraphs,
-        links,
-        s.keep,
-        s.table,
-        slow_in,
-        slow_out,
-        window=3,
-        state=sampling.stream(9),
-        learn=learn,
-        **SETTINGS,
+        s.paragraphs, links, s.keep, s.table, slow_in, slow_out, window=3, state=data.stream(9), learn=learn, **SETTINGS
     )
     fast_in, fast_out = s.entities.copy(), s.outputs.copy()
     kernel.train_anchors(
         s.tokens, s.offsets, 0, len(s.paragraphs), np.array(starts), np.array(lengths, np.int32),
         np.array(rows, np.int32), 0, s.keep, *s.table, fast_in, fast_out, 3, 5, 7, np.float32(0.1), learn,
-        sampling.stream(9),
+        data.stream(9),
     )  # fmt: skip
     changed(fast_in, s.entities)
     assert learn != (fast_out == s.outputs).all()
@@ -141,7 +118,7 @@ def test_anchors_that_begin_in_the_middle(setting):
     s.keep[:] = 0xFFFFFFFF
     kernel.train_anchors(
         s.tokens, s.offsets, paragraph, paragraph + 1, starts, np.ones(4, np.int32), rows, 2, s.keep, *s.table,
-        s.entities, s.outputs, 3, 5, 7, np.float32(0.1), True, sampling.stream(9),
+        s.entities, s.outputs, 3, 5, 7, np.float32(0.1), True, data.stream(9),
     )  # fmt: skip
     touched = np.flatnonzero((s.entities != before).any(axis=1))
     assert touched.tolist() == [3, 4]
@@ -155,11 +132,11 @@ def test_openings(setting, learn):
     rows = np.array([3, 4, 5, -1, 7, 8], np.int32)
     pages = [(int(r), s.tokens[b:e].tolist()) for r, b, e in zip(rows, starts, ends, strict=True) if r >= 0 and e > b]
     slow_in, slow_out = s.entities.astype(float), s.outputs.astype(float)
-    reference.openings(pages, s.keep, s.table, slow_in, slow_out, state=sampling.stream(11), learn=learn, **SETTINGS)
+    reference.openings(pages, s.keep, s.table, slow_in, slow_out, state=data.stream(11), learn=learn, **SETTINGS)
     fast_in, fast_out = s.entities.copy(), s.outputs.copy()
     kernel.train_openings(
         s.tokens, starts, ends, rows, 0, 6, s.keep, *s.table, fast_in, fast_out, 5, 7, np.float32(0.1), learn,
-        sampling.stream(11),
+        data.stream(11),
     )  # fmt: skip
     changed(fast_in, s.entities)
     assert learn != (fast_out == s.outputs).all()
@@ -177,12 +154,12 @@ def test_links(setting):
     slow_in, slow_out = s.entities.astype(float), s.entity_outputs.astype(float)
     reference.links(
         list(zip(rows.tolist(), targets, strict=True)), s.entity_table, slow_in, slow_out,
-        state=sampling.stream(13), **SETTINGS,
+        state=data.stream(13), **SETTINGS,
     )  # fmt: skip
     fast_in, fast_out = s.entities.copy(), s.entity_outputs.copy()
     kernel.train_links(
         rows, np.cumsum([0, *map(len, targets)]), np.concatenate(targets).astype(np.int32), 0, 4, *s.entity_table,
-        fast_in, fast_out, 5, 7, np.float32(0.1), sampling.stream(13),
+        fast_in, fast_out, 5, 7, np.float32(0.1), data.stream(13),
     )  # fmt: skip
     changed(fast_in, s.entities)
     close(fast_in, slow_in)
@@ -194,7 +171,7 @@ def test_links_of_pages_without_a_vector_are_left_alone(setting):
     before = s.entities.copy()
     flops = kernel.train_links(
         np.array([-1], np.int32), np.array([0, 2]), np.array([1, 2], np.int32), 0, 1, *s.entity_table,
-        s.entities, s.entity_outputs, 5, 7, np.float32(0.1), sampling.stream(13),
+        s.entities, s.entity_outputs, 5, 7, np.float32(0.1), data.stream(13),
     )  # fmt: skip
     assert flops == 0
     assert (s.entities == before).all()
@@ -202,7 +179,7 @@ def test_links_of_pages_without_a_vector_are_left_alone(setting):
 
 def test_an_alias_table_keeps_the_distribution():
     weights = np.array([5, 1, 0.01, 3, 0, 12.5])
-    prob, alias = sampling.alias_table(weights)
+    prob, alias = data.alias_table(weights)
     back = prob.astype(float).copy()
     for column, other in enumerate(alias):
         back[other] += 1 - prob[column]
@@ -211,25 +188,23 @@ def test_an_alias_table_keeps_the_distribution():
 
 def test_draws_follow_the_distribution():
     weights = np.array([5.0, 1.0, 3.0, 12.0])
-    table = sampling.alias_table(weights)
-    random = reference.Random(sampling.stream(1))
+    table = data.alias_table(weights)
+    random = reference.Random(data.stream(1))
     drawn = np.bincount([random.draw(*table) for _ in range(40_000)], minlength=4) / 40_000
     np.testing.assert_allclose(drawn, weights / weights.sum(), atol=0.01)
 
 
 def test_subsampling_keeps_rare_words_and_thins_frequent_ones():
     counts = np.array([9_000_000, 900_000, 99_000, 900, 100])
-    kept = sampling.keep_thresholds(counts, sample=1e-4) / 0xFFFFFFFF
+    kept = data.keep_thresholds(counts, sample=1e-4) / 0xFFFFFFFF
     share = counts / counts.sum()
     np.testing.assert_allclose(kept[:2], np.sqrt(1e-4 / share[:2]) + 1e-4 / share[:2], rtol=1e-6)
     assert (kept[3:] == 1).all()
-    assert (sampling.keep_thresholds(counts, sample=0) == 0xFFFFFFFF).all()
+    assert (data.keep_thresholds(counts, sample=0) == 0xFFFFFFFF).all()
 
 
 def test_streams_differ_and_are_never_zero():
-    states = {
-        int(sampling.stream(seed, epoch, job)[0]) for seed in range(3) for epoch in range(20) for job in range(50)
-    }
+    states = {int(data.stream(seed, epoch, job)[0]) for seed in range(3) for epoch in range(20) for job in range(50)}
     assert len(states) == 3 * 20 * 50
     assert 0 not in states
-    assert sampling.stream(1, 2)[0] != sampling.stream(2, 1)[0]
+    assert data.stream(1, 2)[0] != data.stream(2, 1)[0]

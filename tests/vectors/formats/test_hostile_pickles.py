@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from ebert import EbertError
-from ebert.vectors import pickles
-from ebert.vectors.transfer import import_vectors
+from ebert.vectors.formats import pickles
+from ebert.vectors.formats.importer import import_vectors
 
 
 class Call:
@@ -167,7 +167,7 @@ def programs(canary):
         "numpy._core.multiarray\nfromfile", "numpy.core.multiarray\nscalar.__class__", "joblib\nload",
         "joblib.numpy_pickle\nos", "joblib.numpy_pickle\nload", "builtins\ngetattr", "collections\n_sys",
         "functools\npartial", "operator\nattrgetter", "_codecs\ndecode", "copyreg\n_reconstructor", "pickle\nloads",
-        "ebert.vectors.pickles\nload",
+        "ebert.vectors.formats.pickles\nload",
     ):  # fmt: skip
         yield module.replace("\n", "."), op("GLOBAL") + module.encode() + b"\n" + stop
         first, second = module.split("\n")

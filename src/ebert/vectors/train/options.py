@@ -8,7 +8,7 @@ from ebert.errors import EbertError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingOptions:
+class VectorTrainingOptions:
     """The defaults come from the experiments in the documentation (How the defaults were found)."""
 
     dim: int = 300
@@ -76,11 +76,11 @@ PRESETS: dict[str, dict[str, Any]] = {
 """`paper`: the three objectives of Section 2.3 as in the paper, entities with at least 5 links."""
 
 
-def preset(name: str, **changes: Any) -> TrainingOptions:
+def preset(name: str, **changes: Any) -> VectorTrainingOptions:
     """Give the options of a preset, with changes."""
     if name not in PRESETS:
         raise EbertError(f"unknown preset {name!r}; choose one of {', '.join(PRESETS)}")
-    known = {field.name for field in fields(TrainingOptions)}
+    known = {field.name for field in fields(VectorTrainingOptions)}
     if unknown := set(changes) - known:
         raise EbertError(f"unknown option {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
-    return replace(TrainingOptions(), **{**PRESETS[name], **changes})
+    return replace(VectorTrainingOptions(), **{**PRESETS[name], **changes})

@@ -15,11 +15,11 @@ from ebert._io.compressed import open_measured
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
 from ebert.text import letters, titles
-from ebert.vectors import sources, textfile
 from ebert.vectors.entity import whole
-from ebert.vectors.sources import ENTITY, Batch
+from ebert.vectors.formats import binary, text
+from ebert.vectors.formats.binary import ENTITY, Batch
+from ebert.vectors.formats.wikipedia2vec import Wikipedia2VecModel
 from ebert.vectors.store import Vectors
-from ebert.vectors.wikipedia2vec import Wikipedia2VecModel
 from ebert.vectors.writer import StoreWriter, refuse, writing
 
 FORMATS = ("auto", "text", "wikipedia2vec", "word2vec-binary", "numpy")
@@ -85,7 +85,7 @@ def detect(path: Path) -> str:
     if start[:1] == b"\x80":
         return "wikipedia2vec"
     header, _, rest = start.partition(b"\n")
-    if sources.HEADER.match(header) and _CONTROL.search(rest):
+    if binary.HEADER.match(header) and _CONTROL.search(rest):
         return "word2vec-binary"
     if start.startswith(PACKED) and _CONTROL.search(start):
         raise EbertError(f"{path} is compressed in a way that cannot be read here: decompress it first")
@@ -138,10 +138,10 @@ def _open(path: Path, chosen: str, names: Path | None) -> _Source:
         model = Wikipedia2VecModel(path)
         return _Source(path, model.batches, model.redirects, model.lowercase)
     if kind == "numpy":
-        return _Source(path, lambda advance: sources.read_numpy(path, names, advance))
+        return _Source(path, lambda advance: binary.read_numpy(path, names, advance))
     if kind == "word2vec-binary":
-        return _Source(path, lambda advance: sources.read_word2vec_binary(path, advance))
-    return _Source(path, lambda advance: textfile.read_text(path, advance))
+        return _Source(path, lambda advance: binary.read_word2vec_binary(path, advance))
+    return _Source(path, lambda advance: text.read_text(path, advance))
 
 
 def _dimension(opened: Sequence[_Source]) -> int:

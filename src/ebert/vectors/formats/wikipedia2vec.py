@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.vectors import pickles
-from ebert.vectors.sources import BATCH, ENTITY, Batch
+from ebert.vectors.formats import pickles
+from ebert.vectors.formats.binary import BATCH, ENTITY, Batch
 
 SOME = 1000  # rows that tell whether there is anything in a matrix
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ebert import EbertError
-from ebert.vectors import sources
-from ebert.vectors.transfer import detect, import_vectors
+from ebert.vectors.formats import binary as formats_binary
+from ebert.vectors.formats.importer import detect, import_vectors
 
 NAMES = ["the", "New_York", "日本", "ENTITY/Jean_Marais", "😀"]
 MATRIX = np.random.default_rng(2).standard_normal((5, 7)).astype(np.float32)
@@ -44,7 +44,7 @@ def test_word2vec_binary(load, end, name, pack):
 
 @pytest.mark.parametrize("block", [1, 50, 1000])
 def test_vectors_may_lie_across_the_blocks_that_are_read(load, monkeypatch, block):
-    monkeypatch.setattr(sources, "BATCH_BYTES", block)
+    monkeypatch.setattr(formats_binary, "BATCH_BYTES", block)
     names = [f"word{i}" for i in range(3000)]
     matrix = np.arange(9000, dtype=np.float32).reshape(3000, 3)
     with load(binary(names, matrix)) as store:

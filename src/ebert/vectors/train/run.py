@@ -14,15 +14,15 @@ from ebert._io.progress import progress
 from ebert.errors import EbertError
 from ebert.vectors import writer
 from ebert.vectors.catalogue import PAGE
-from ebert.vectors.training import checkpoint, options, task, trainer
-from ebert.vectors.training.trainer import State
+from ebert.vectors.train import checkpoint, data, options, trainer
+from ebert.vectors.train.trainer import State
 from ebert.wikipedia.corpus import Corpus
 
 
 def train(
     corpus: Corpus,
     out: Path,
-    chosen: options.TrainingOptions,
+    chosen: options.VectorTrainingOptions,
     *,
     threads: int = 1,
     keep: Collection[str] = (),
@@ -41,7 +41,7 @@ def train(
     folder = checkpoint.folder_of(out)
     if folder.exists() and not (resume or overwrite):
         raise EbertError(f"{folder} has an unfinished training; go on with it (--resume) or begin again (--overwrite)")
-    work = task.make_task(corpus, chosen, keep=keep)
+    work = data.make_task(corpus, chosen, keep=keep)
     state, run = trainer.initial(work, chosen), checkpoint.identity(corpus, chosen, list(keep))
     if resume and (folder / checkpoint.INFO).exists():
         state = checkpoint.load(folder, run, state)
@@ -79,7 +79,7 @@ def train(
 
 
 def write(
-    work: task.Task, state: State, out: Path, *, made: dict[str, Any], dtype: str = "float32", overwrite: bool = False
+    work: data.Task, state: State, out: Path, *, made: dict[str, Any], dtype: str = "float32", overwrite: bool = False
 ) -> None:
     """Write what was learned as a store, with redirects, Wikidata ids and surfaces of the corpus."""
     corpus = work.corpus
@@ -100,7 +100,7 @@ def write(
         store.finish(licence=corpus.info.licence, made=made)
 
 
-def _surfaces(work: task.Task) -> Iterator[tuple[str, int, list[tuple[int, int]]]]:
+def _surfaces(work: data.Task) -> Iterator[tuple[str, int, list[tuple[int, int]]]]:
     """Give the surfaces that name an entity with a vector."""
     corpus = work.corpus
     rows: NDArray[np.int64] = np.full(len(corpus.entity_counts), -1, np.int64)

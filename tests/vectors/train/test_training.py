@@ -17,7 +17,9 @@ from corpora import CITIES, FOOD, pages, write_corpus
 from ebert.cli import train as command
 from ebert.errors import EbertError
 from ebert.vectors.store import Vectors
-from ebert.vectors.training import PRESETS, TrainingOptions, checkpoint, preset, run, task, train, trainer
+from ebert.vectors.train import checkpoint, data, run, trainer
+from ebert.vectors.train.options import PRESETS, VectorTrainingOptions, preset
+from ebert.vectors.train.run import train
 
 SMALL = {"dim": 20, "epochs": 30, "rate": 0.05, "sample": 1e-2, "min_word_count": 2, "min_entity_count": 1}
 
@@ -64,7 +66,7 @@ def test_who_has_a_vector(world):
     assert counts["Paris"] == 30
 
     def chosen(keep=(), **options):
-        work = task.make_task(world, preset("default", **options), keep=keep)
+        work = data.make_task(world, preset("default", **options), keep=keep)
         return {world.entities[number] for number in work.entities}, work
 
     assert chosen(min_entity_count=31, openings=False)[0] == set(CITIES)
@@ -81,8 +83,8 @@ def test_who_has_a_vector(world):
 
 
 def test_jobs_cover_every_page_once(world, monkeypatch):
-    monkeypatch.setattr(task, "JOB", 500)
-    jobs = task.make_task(world, TrainingOptions()).jobs
+    monkeypatch.setattr(data, "JOB", 500)
+    jobs = data.make_task(world, VectorTrainingOptions()).jobs
     assert jobs[0] == 0
     assert jobs[-1] == len(world.page_entity)
     assert (np.diff(jobs) > 0).all()
@@ -91,7 +93,7 @@ def test_jobs_cover_every_page_once(world, monkeypatch):
 
 def test_nothing_to_train(world):
     with pytest.raises(EbertError, match="--min-word-count"):
-        task.make_task(world, preset("default", min_word_count=10**6))
+        data.make_task(world, preset("default", min_word_count=10**6))
 
 
 def test_the_store_has_what_the_corpus_knows(world, tmp_path):
@@ -128,7 +130,7 @@ def test_the_same_seed_gives_the_same_vectors_and_another_does_not(world, tmp_pa
 
 @pytest.mark.parametrize("finish", [0, 2])
 def test_a_run_that_was_stopped_goes_on_to_the_same_vectors(world, tmp_path, monkeypatch, finish):
-    monkeypatch.setattr(task, "JOB", 500)
+    monkeypatch.setattr(data, "JOB", 500)
     options = preset("default", **{**SMALL, "epochs": 3, "finish": finish})
     train(world, tmp_path / "whole", options)
     jobs = []
@@ -187,7 +189,7 @@ def test_killed_and_resumed_by_the_command_line(world, tmp_path):
 def stopped(world, out, **options):
     """Leave a checkpoint behind."""
     chosen = preset("default", **{**SMALL, "epochs": 2, **options})
-    work = task.make_task(world, chosen)
+    work = data.make_task(world, chosen)
     state = trainer.initial(work, chosen)
     checkpoint.save(checkpoint.folder_of(out), checkpoint.identity(world, chosen, []), state)
     return chosen
@@ -263,9 +265,9 @@ def test_a_full_disk_at_the_end_does_not_cost_the_training(world, tmp_path, monk
 
 
 def test_how_much_is_left(world, monkeypatch):
-    monkeypatch.setattr(task, "JOB", 500)
+    monkeypatch.setattr(data, "JOB", 500)
     chosen = preset("default", **{**SMALL, "epochs": 2, "finish": 1})
-    work = task.make_task(world, chosen)
+    work = data.make_task(world, chosen)
     training = trainer.Trainer(work, chosen, trainer.initial(work, chosen))
     assert training.words_left() == 3 * len(world.tokens)
     left = []
@@ -286,7 +288,7 @@ def test_numbers_that_run_away_are_noticed(world, tmp_path):
 def test_repeats_train_entities_more_often(world):
     def moved(**options):
         chosen = preset("default", **{**SMALL, "epochs": 1, **options})
-        work = task.make_task(world, chosen)
+        work = data.make_task(world, chosen)
         state = trainer.initial(work, chosen)
         trainer.Trainer(work, chosen, state).run()
         return float(np.linalg.norm(state.entities_in, axis=1).mean())
@@ -296,7 +298,7 @@ def test_repeats_train_entities_more_often(world):
 
 def test_the_finish_moves_entities_alone(world):
     chosen = preset("default", **{**SMALL, "epochs": 1, "finish": 2})
-    work = task.make_task(world, chosen)
+    work = data.make_task(world, chosen)
     state = trainer.initial(work, chosen)
     training = trainer.Trainer(work, chosen, state)
     state.done = training.jobs  # the epoch is behind
@@ -312,7 +314,7 @@ def test_the_finish_moves_entities_alone(world):
 
 def test_the_learning_rate_falls_to_its_end(world):
     chosen = preset("default", **{**SMALL, "epochs": 4})
-    training = trainer.Trainer(task.make_task(world, chosen), chosen, None)
+    training = trainer.Trainer(data.make_task(world, chosen), chosen, None)
     rates = [float(training._rate(number)) for number in range(training.total)]
     assert rates[0] == pytest.approx(0.05)
     assert rates == sorted(rates, reverse=True)
@@ -326,7 +328,7 @@ def test_the_learning_rate_falls_to_its_end(world):
 )  # fmt: skip
 def test_options_that_cannot_be(wrong):
     with pytest.raises(EbertError, match=next(iter(wrong))):
-        TrainingOptions(**wrong)
+        VectorTrainingOptions(**wrong)
 
 
 def test_presets():
@@ -341,11 +343,11 @@ def test_presets():
 
 def test_the_command_has_every_option_with_its_default():
     assert {name: default for name, default, _ in command.OPTIONS} == {
-        f.name: f.default for f in fields(TrainingOptions)
+        f.name: f.default for f in fields(VectorTrainingOptions)
     }
     assert tuple(PRESETS) == command.PRESETS
 
 
 def test_surfaces_without_a_vector_are_left_out(world):
-    work = task.make_task(world, preset("default", min_entity_count=31, openings=False))
+    work = data.make_task(world, preset("default", min_entity_count=31, openings=False))
     assert {surface for surface, _, _ in run._surfaces(work)} == set(CITIES)

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
 from ebert.vectors.catalogue import PAGE
-from ebert.vectors.training import kernel
-from ebert.vectors.training.options import TrainingOptions
-from ebert.vectors.training.sampling import stream
-from ebert.vectors.training.task import Task
+from ebert.vectors.train import kernel
+from ebert.vectors.train.data import Task, stream
+from ebert.vectors.train.options import VectorTrainingOptions
 
 MATRICES = ("words_in", "words_out", "entities_in", "entities_out")
 SHUFFLE, INITIAL = 1 << 40, 1 << 41  # tell the random numbers of jobs, orders and first vectors apart
@@ -54,7 +53,7 @@ class Speed:
         }
 
 
-def initial(task: Task, options: TrainingOptions) -> State:
+def initial(task: Task, options: VectorTrainingOptions) -> State:
     """Give small random inputs and outputs of zero, as word2vec begins."""
     generator = np.random.default_rng([options.seed, INITIAL])
 
@@ -79,7 +78,7 @@ class Trainer:
     """Runs the jobs that are left, and stops between two of them when asked to."""
 
     task: Task
-    options: TrainingOptions
+    options: VectorTrainingOptions
     state: State
     threads: int = 1
     stopped: threading.Event = field(default_factory=threading.Event)

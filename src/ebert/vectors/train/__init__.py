@@ -1,0 +1,1 @@
+"""Training vectors of words and entities from a corpus."""

@@ -5,6 +5,7 @@ written anew, after a change that is meant, by
 
     EBERT_GOLDEN=write python -m pytest tests/golden
 
+EBERT_GOLDEN=all also runs the jobs of test_golden_bulk.py, which take longer, and writes nothing.
 Look at the difference (`git diff tests/golden/data`) before committing it. `data/v0.1` and `data/v0.2` were written by
 old code (see `golden_old_write.py`) and are never written anew.
 """

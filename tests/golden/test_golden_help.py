@@ -14,7 +14,8 @@ OPTIONS = "options.json"
 
 def walk(command=cli, name="ebert", above=None):
     """Yield every command with its context."""
-    context = click.Context(command, info_name=name.rsplit(" ", 1)[-1], parent=above, terminal_width=100)
+    settings = {**command.context_settings, "terminal_width": 100}
+    context = click.Context(command, info_name=name.rsplit(" ", 1)[-1], parent=above, **settings)
     yield name, command, context
     if isinstance(command, click.Group):
         for inner in command.list_commands(context):

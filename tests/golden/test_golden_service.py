@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -14,6 +15,8 @@ import httpx
 import pytest
 from golden_tools import check_json, check_text, scrub, shape
 from golden_world import QUESTION, TEXT
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there, a signal cannot end a service in order")
 
 TOKEN = "a-token-for-the-golden-tests"
 NIF = """@prefix nif: <http://persistence.uni-leipzig.org/nlp2rdf/ontologies/nif-core#> .
@@ -126,12 +129,16 @@ def test_shapes(world):
 
 
 def test_nif(answers):
-    check_text("service/nif.ttl", answers["nif"].text)
+    text = re.sub(r'taConfidence "(\d\.\d{2})\d*"', r'taConfidence "\1..."', answers["nif"].text)
+    check_text("service/nif.ttl", text)
 
 
 def test_metrics(answers):
-    """Names, labels and types; not how many there were."""
+    """Names, labels and types; not how many there were, nor how often it was not ready."""
     lines = answers["metrics"].text.splitlines()
     names = sorted({line.rsplit(" ", 1)[0] for line in lines if line.startswith("ebert_") and "_created" not in line})
     kinds = sorted(line for line in lines if line.startswith("# TYPE ebert_") and "_created" not in line)
-    check_json("service/metrics.json", {"types": kinds, "names": [name for name in names if "_bucket" not in name]})
+    check_json(
+        "service/metrics.json",
+        {"types": kinds, "names": [name for name in names if "_bucket" not in name and "503" not in name]},
+    )

@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from ebert.alignment.solve import least_squares
+from ebert.model.alignment import least_squares
 
 
 def main() -> None:

@@ -19,10 +19,11 @@ import numpy as np
 import torch
 
 from ebert import EBert, Passage, Vectors
-from ebert.alignment import Alignment, AlignmentOptions
+from ebert.model.alignment import Alignment
 from ebert.model.batching import budget_on, plan
 from ebert.model.encoder import Encoder
-from ebert.model.sequence import MODES, Mode
+from ebert.model.modes import MODES, Mode
+from ebert.model.options import AlignmentOptions
 
 NAMES = [
     "Jean Marais", "Daniel Ceccaldi", "Orane Demazis", "Sylvia Lopez", "Annick Alane", "Marie Curie", "Ada Lovelace",

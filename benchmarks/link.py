@@ -15,12 +15,13 @@ import numpy as np
 import torch
 
 from ebert import EBert, Vectors
-from ebert.alignment import Alignment, AlignmentOptions
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.linker import Linker
 from ebert.linking.options import LinkerOptions
 from ebert.linking.refine import State
+from ebert.model.alignment import Alignment
 from ebert.model.encoder import Encoder
+from ebert.model.options import AlignmentOptions
 
 TEXT = (
     "the report said on Monday that officials in London and Berlin had agreed to meet again before the end of the year "

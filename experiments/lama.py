@@ -30,9 +30,8 @@ from ebert import AlignmentOptions, EBert, EbertError, Vectors
 from ebert._io import files
 from ebert._io.home import home
 from ebert._io.progress import progress
-from ebert.model import MODES, Mode
-from ebert.model.encoder import Encoder
-from ebert.model.vocabulary import Vocabulary
+from ebert.model.encoder import Encoder, Vocabulary
+from ebert.model.modes import MODES, Mode
 from ebert.probing.questions import Question
 
 CHUNK = 256  # questions between two steps of the progress bar

@@ -27,7 +27,7 @@ from questions import DATA, choose, load
 
 from ebert import Alignment, AlignmentOptions, EbertError, Vectors
 from ebert._io import files
-from ebert.model.vocabulary import Vocabulary
+from ebert.model.encoder import Vocabulary
 from ebert.probing.questions import Question
 from ebert.vectors.formats.importer import import_vectors
 

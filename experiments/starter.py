@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 import ebert
+from ebert.model.encoder import Vocabulary
 from ebert.model.folder import ALIGNMENT, INFO, VECTORS
-from ebert.model.vocabulary import Vocabulary
 from ebert.starter import packing
 
 

@@ -1,6 +1,6 @@
 """When two fillings of masks count as the same: sums of float32 depend on where in memory the numbers are."""
 
-from ebert.model import Answer, Filled
+from ebert.model.fill import Answer, Filled
 
 
 def same(given: Filled, wanted: Filled, *, within: float = 1e-4) -> bool:

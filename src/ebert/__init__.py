@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0.dev0"
 
 _HOME = {
-    "Alignment": "ebert.alignment",
-    "AlignmentOptions": "ebert.alignment",
-    "EBert": "ebert.model",
+    "Alignment": "ebert.model.alignment",
+    "AlignmentOptions": "ebert.model.options",
+    "EBert": "ebert.model.ebert",
     "EbertError": "ebert.errors",
     "Linker": "ebert.linking.linker",
     "Mention": "ebert.text",
     "Passage": "ebert.text",
     "RelationClassifier": "ebert.relations.classifier",
     "Vectors": "ebert.vectors.store",
-    "get_bert": "ebert.bert",
-    "get_starter": "ebert.starter",
+    "get_bert": "ebert.bert.get",
+    "get_starter": "ebert.starter.get",
 }
 
 __all__ = [
@@ -28,13 +28,14 @@ __all__ = [
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from ebert.alignment import Alignment, AlignmentOptions
     from ebert.bert.get import get_bert
     from ebert.errors import EbertError
     from ebert.linking.linker import Linker
-    from ebert.model import EBert
+    from ebert.model.alignment import Alignment
+    from ebert.model.ebert import EBert
+    from ebert.model.options import AlignmentOptions
     from ebert.relations.classifier import RelationClassifier
-    from ebert.starter import get_starter
+    from ebert.starter.get import get_starter
     from ebert.text import Mention, Passage
     from ebert.vectors.store import Vectors
 

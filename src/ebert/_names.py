@@ -64,7 +64,7 @@ def find_local(name: str | Path, kind: Kind) -> Path | None:
     if _exists(place):
         return place.absolute()
     if name == STARTER and kind != "classifier":
-        from ebert.starter import get_starter
+        from ebert.starter.get import get_starter
 
         return get_starter()
     if isinstance(name, Path) or place.is_absolute() or name.startswith((".", "~")) or not name:

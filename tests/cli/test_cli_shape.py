@@ -11,7 +11,7 @@ from ebert import AlignmentOptions
 from ebert.bert.get import SOURCES
 from ebert.bulk.options import ReadOptions, Workers
 from ebert.cli import align, bulk, cli, common, fill, link, probe, serve, vectors
-from ebert.model import MODES
+from ebert.model.modes import MODES
 from ebert.probing.options import FILTERS
 from ebert.vectors.formats import importer
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from ebert import EBert, EbertError, Vectors
-from ebert.alignment import Alignment, AlignmentOptions
 from ebert.linking.linker import Linker
+from ebert.model.alignment import Alignment
+from ebert.model.options import AlignmentOptions
 from ebert.relations.classifier import RelationClassifier
 from ebert.report.runs import read_run
 from ebert.vectors.matrix import open_matrix

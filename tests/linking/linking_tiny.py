@@ -8,11 +8,12 @@ import torch
 import transformers
 
 from ebert import EBert, Vectors
-from ebert.alignment import Alignment, AlignmentOptions
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.linker import Linker
 from ebert.linking.options import LinkerOptions
+from ebert.model.alignment import Alignment
 from ebert.model.encoder import Encoder
+from ebert.model.options import AlignmentOptions
 from ebert.text import Mention
 
 sys.path.append(str(Path(__file__).parents[1] / "model"))

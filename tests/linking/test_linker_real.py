@@ -6,11 +6,12 @@ import pytest
 import torch
 
 from ebert import EBert, Vectors
-from ebert.alignment import Alignment, AlignmentOptions
 from ebert.linking.document import Document
 from ebert.linking.linker import Linker
 from ebert.linking.options import LinkerOptions
 from ebert.linking.refine import State
+from ebert.model.alignment import Alignment
+from ebert.model.options import AlignmentOptions
 
 pytestmark = pytest.mark.real
 

@@ -5,7 +5,8 @@ import pytest
 from paper import NATIVE_LANGUAGES
 
 from ebert import EBert, Mention, Passage, Vectors
-from ebert.alignment import Alignment, AlignmentOptions
+from ebert.model.alignment import Alignment
+from ebert.model.options import AlignmentOptions
 
 pytestmark = pytest.mark.real
 

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from ebert import EBert, Vectors
-from ebert.alignment import Alignment, AlignmentOptions
+from ebert.model.alignment import Alignment
+from ebert.model.options import AlignmentOptions
 
 pytestmark = pytest.mark.real
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebert import Passage
+from ebert.model.batching import ROW, additive, fill_rows, sight
 from ebert.model.encoder import Encoder
-from ebert.model.packing import ROW, additive, fill_rows, sight
 
 TEXTS = [
     "[MASK]", "The native language of [[Jean Marais]] is [MASK] .", "[[Jean Marais]] was born in [MASK] or [MASK] .",

@@ -5,7 +5,7 @@ import torch
 from small_lama import PIECES
 
 from ebert import EBert
-from ebert.model import MODES
+from ebert.model.modes import MODES
 from ebert.probing.ask import Asker, best, make_plan
 from ebert.probing.candidates import choose
 from ebert.probing.questions import Question

@@ -12,8 +12,9 @@ import httpx
 import numpy as np
 
 from ebert import EBert
-from ebert.alignment import Alignment, AlignmentOptions
+from ebert.model.alignment import Alignment
 from ebert.model.encoder import Encoder
+from ebert.model.options import AlignmentOptions
 from ebert.serve.loading import Loaded, load
 from ebert.serve.options import Limits, ServeOptions
 from ebert.serve.running import Running, listen

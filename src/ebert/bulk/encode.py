@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from ebert.model import EBert
-    from ebert.model.encoding import Encoding
+    from ebert.model.ebert import EBert
+    from ebert.model.encode import Encoding
 
 Pool = Literal["mean", "first", "entities"]
 POOLS: tuple[Pool, ...] = get_args(Pool)
@@ -78,7 +78,7 @@ class EncodeWorker:
 
     def __init__(self, job: EncodeJob, model: "EBert") -> None:
         from ebert.bulk.job import of_parts
-        from ebert.model.sequence import check
+        from ebert.model.modes import check
 
         check(job.mode)
         self._job, self._model = job, model

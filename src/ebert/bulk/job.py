@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 from torch import nn
 
-from ebert.alignment import Alignment
 from ebert.bulk.inputs import Source
 from ebert.bulk.options import ReadOptions
 from ebert.bulk.rows import Bad, Row
 from ebert.errors import EbertError
+from ebert.model.alignment import Alignment
 from ebert.probing.identity import hash_weights
 from ebert.vectors.store import Vectors
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ebert.model import EBert
+    from ebert.model.ebert import EBert
 
 Result = TypeVar("Result")
 
@@ -179,7 +179,7 @@ def load_model(
     """Load a model, or an encoder without entities."""
     import torch
 
-    from ebert.model import EBert
+    from ebert.model.ebert import EBert
 
     if (model is None) == (bert is None):
         raise EbertError("give a model (with entities) or an encoder (without): --model or --bert")

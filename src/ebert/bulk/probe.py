@@ -18,7 +18,7 @@ from ebert.errors import EbertError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ebert.model import EBert
+    from ebert.model.ebert import EBert
     from ebert.probing.ask import Outcome, Plan
     from ebert.probing.questions import Question
 
@@ -85,7 +85,7 @@ class ProbeWorker:
 
     def __init__(self, job: ProbeJob, model: "EBert") -> None:
         from ebert.bulk.job import of_parts
-        from ebert.model.sequence import check
+        from ebert.model.modes import check
         from ebert.probing.ask import Asker
         from ebert.probing.candidates import choose
         from ebert.probing.subjects import Finder

@@ -49,9 +49,9 @@ def command(
       ebert align enwiki-vectors --bert bert-base-cased --out enwiki-ebert
     """
     from ebert._io import files
-    from ebert.alignment import AlignmentOptions
-    from ebert.model import EBert
+    from ebert.model.ebert import EBert
     from ebert.model.folder import INFO
+    from ebert.model.options import AlignmentOptions
     from ebert.vectors.store import Vectors
 
     chosen = AlignmentOptions(**options)

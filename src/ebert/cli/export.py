@@ -25,7 +25,7 @@ def command(
     from pathlib import Path
 
     from ebert._io import files
-    from ebert.model import EBert
+    from ebert.model.ebert import EBert
     from ebert.model.export import read_titles
 
     files.refuse_existing(Path(out), overwrite=overwrite)

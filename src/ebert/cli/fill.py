@@ -11,7 +11,9 @@ from ebert.cli.common import device_options, json_option, print_json, torch_dtyp
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
-    from ebert.model import EBert, Filled, Mode
+    from ebert.model.ebert import EBert
+    from ebert.model.fill import Filled
+    from ebert.model.modes import Mode
     from ebert.text import Passage
 
 MODES = ("bert", "concat", "replace")
@@ -108,7 +110,7 @@ def _modes(given: str | None, *, with_model: bool) -> list[str]:
 
 
 def _load(model: str | None, bert: str | None, vectors: str | None, device: str | None, dtype: str | None) -> "EBert":
-    from ebert.model import EBert
+    from ebert.model.ebert import EBert
 
     if model:
         return EBert.from_pretrained(model, vectors=vectors, device=device, dtype=torch_dtype(dtype))

@@ -31,7 +31,7 @@ def uhn(data: Path, out: Path, bert: str, device: str | None, overwrite: bool, a
     """
     from ebert._io import files
     from ebert._io.progress import progress
-    from ebert.model import EBert
+    from ebert.model.ebert import EBert
     from ebert.probing.uhn import DROPPED, write_uhn
 
     files.refuse_existing(out, overwrite=overwrite, marker=DROPPED)  # before the encoder is loaded

@@ -24,7 +24,7 @@ from ebert.errors import EbertError
 
 if TYPE_CHECKING:
     from ebert.linking.document import Document
-    from ebert.model import EBert
+    from ebert.model.ebert import EBert
 
 STRATEGIES = ("paper", "packed")
 STDIN = "-"
@@ -241,7 +241,7 @@ def _standard_input() -> str:
 
 
 def _load(model: str, vectors: str | None, device: str | None) -> "EBert":
-    from ebert.model import EBert
+    from ebert.model.ebert import EBert
 
     return EBert.from_pretrained(model, vectors=vectors, device=device)
 

@@ -12,7 +12,7 @@ from ebert.cli.common import json_option, print_json, print_table, torch_dtype
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
-    from ebert.model import EBert
+    from ebert.model.ebert import EBert
     from ebert.probing.questions import Questions
 
 MODES = ("bert", "concat", "replace")
@@ -153,7 +153,7 @@ def _probe(
 
 
 def _load(model: str | None, bert: str | None, vectors: str | None, device: str | None, precision: str) -> "EBert":
-    from ebert.model import EBert
+    from ebert.model.ebert import EBert
 
     dtype = torch_dtype(precision) if precision != "int8" else None
     if model:
@@ -168,7 +168,7 @@ def _load(model: str | None, bert: str | None, vectors: str | None, device: str 
 
 
 def _name_model(name: str, loaded: "EBert", precision: str) -> "EBert":
-    from ebert.model import EBert
+    from ebert.model.ebert import EBert
 
     return loaded if loaded.name == name and precision == "float32" else EBert.plain(name)
 

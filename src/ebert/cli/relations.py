@@ -23,7 +23,7 @@ from ebert.errors import EbertError
 from ebert.finetuning.options import RATES
 
 if TYPE_CHECKING:
-    from ebert.model import EBert
+    from ebert.model.ebert import EBert
     from ebert.relations.data import Sample
 
 MODES = ("bert", "concat", "replace", "wikipedia2vec-concat", "wikipedia2vec-replace")
@@ -252,7 +252,7 @@ def report(runs: tuple[Path, ...], out: Path, resamples: int, overwrite: bool, a
 
 
 def _load(model: str, mode: str, vectors: str | None) -> "EBert":
-    from ebert.model import EBert
+    from ebert.model.ebert import EBert
 
     folder = find_local(model, "model")
     if mode != "bert" or (folder is not None and (folder / "ebert.json").is_file()):

@@ -18,7 +18,7 @@ def command(as_json: bool) -> None:
       ebert fill --model starter "The native language of [[Jean Marais]] is [MASK]."
     """
     from ebert.model.folder import VECTORS
-    from ebert.starter import get_starter
+    from ebert.starter.get import get_starter
 
     folder = get_starter()
     if as_json:

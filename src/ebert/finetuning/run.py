@@ -14,7 +14,7 @@ from ebert._io import files
 from ebert._runs import LOCK, alone_in
 from ebert.errors import EbertError
 from ebert.finetuning.trainer import Say
-from ebert.model import EBert
+from ebert.model.ebert import EBert
 from ebert.model.encoder import fingerprint
 
 RUN, METRICS, CHECKPOINTS = "run.json", "metrics.json", "checkpoints"

@@ -9,7 +9,6 @@ import torch
 
 from ebert import __version__
 from ebert._io import files, trusted
-from ebert.alignment import Alignment
 from ebert.bert.load import load_tokenizer, quiet
 from ebert.errors import EbertError
 from ebert.linking.candidates.table import GeneratorOptions, TableGenerator
@@ -17,8 +16,9 @@ from ebert.linking.document import Generator
 from ebert.linking.linker import Linker
 from ebert.linking.options import LinkerOptions, Mask, Variant
 from ebert.linking.scorer import LinkingModel
-from ebert.model import EBert
 from ebert.model import folder as models
+from ebert.model.alignment import Alignment
+from ebert.model.ebert import EBert
 from ebert.model.encoder import Encoder, move
 from ebert.vectors.store import Vectors, reopen
 

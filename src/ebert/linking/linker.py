@@ -10,7 +10,6 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from ebert import _names
-from ebert.alignment import Alignment
 from ebert.errors import EbertError
 from ebert.linking import sequences
 from ebert.linking.candidates.table import GeneratorOptions, TableGenerator, gold_spans
@@ -19,8 +18,9 @@ from ebert.linking.options import LinkerOptions, Mask, Variant
 from ebert.linking.refine import Judge, Judged, State, refine
 from ebert.linking.scorer import Batcher, Entities, LinkingModel, unaligned
 from ebert.linking.sequences import NO_CHOICE, OVERLAPPING, Chunk, Cutter, Laid, lay_packed, lay_paper
-from ebert.model import EBert
+from ebert.model.alignment import Alignment
 from ebert.model.batching import budget_on, plan, windows
+from ebert.model.ebert import EBert
 from ebert.model.encoder import Encoder, evaluating
 from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors

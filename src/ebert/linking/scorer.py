@@ -23,12 +23,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel
 
-from ebert.alignment import Alignment, AlignmentOptions, AlignmentReport
 from ebert.errors import EbertError
 from ebert.linking.options import Mask
 from ebert.linking.sequences import Cutter, Laid, Placed, sight
+from ebert.model.alignment import Alignment
+from ebert.model.batching import additive
 from ebert.model.encoder import Encoder, only
-from ebert.model.packing import additive
+from ebert.model.options import AlignmentOptions, AlignmentReport
 from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors
 

@@ -37,7 +37,7 @@ from ebert.linking.candidates.words import controls, signs
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.options import Block as Kind
 from ebert.model.encoder import Encoder
-from ebert.model.sequence import trim
+from ebert.model.injection import trim
 
 MARKS = "a / b * c"  # the paper's two marks, cut as in a text
 _WORD = re.compile(r"\S+")

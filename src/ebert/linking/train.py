@@ -48,8 +48,8 @@ from ebert.linking.linker import WINDOW, Linker
 from ebert.linking.options import BATCHES, LinkerOptions, TrainingOptions
 from ebert.linking.refine import Judged, State, choose
 from ebert.linking.resolve import Resolver
-from ebert.model import EBert
 from ebert.model.batching import budget_on, plan, windows
+from ebert.model.ebert import EBert
 from ebert.text import Mention
 from ebert.vectors.store import Vectors
 

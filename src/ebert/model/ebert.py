@@ -12,17 +12,17 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ebert import _names
 from ebert._io import files
-from ebert.alignment import Alignment, AlignmentOptions
 from ebert.errors import EbertError
 from ebert.model import folder as layout
+from ebert.model.alignment import Alignment
 from ebert.model.batching import budget_on, in_order, windows
-from ebert.model.collator import EntityCollator
-from ebert.model.encoder import Encoder, fingerprint, save_encoder
-from ebert.model.encoding import Encoding
-from ebert.model.filling import Filled, Filler
-from ebert.model.injection import Injector
-from ebert.model.sequence import Mode, Pieces, check
-from ebert.model.vocabulary import Vocabulary
+from ebert.model.encode import Encoding
+from ebert.model.encoder import Encoder, Vocabulary, fingerprint, save_encoder
+from ebert.model.export import EntityCollator
+from ebert.model.fill import Filled, Filler
+from ebert.model.injection import Injector, Pieces
+from ebert.model.modes import Mode, check
+from ebert.model.options import AlignmentOptions
 from ebert.text import Passage
 from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors, reopen

@@ -12,26 +12,79 @@ that no token owns; as in `ebert`, these are never answered either.
 
 import copy
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from tokenizers import AddedToken
-from torch import nn
+from torch import Tensor, nn
 
 from ebert._io import files
 from ebert.errors import EbertError
-from ebert.model.ebert import EBert
 from ebert.model.encoder import save_encoder
+from ebert.model.injection import Injector
+from ebert.model.modes import Mode, check
+from ebert.text import Passage
 from ebert.vectors.entity import Entity
+
+if TYPE_CHECKING:
+    from ebert.model.ebert import EBert
+
+
+Example = str | Passage | Mapping[str, Any]
+
+
+class EntityCollator:
+    """Turns passages into the inputs of any transformers model of the same encoder.
+
+    Wordpiece and entity vectors are fixed, as in the paper; everything else can be trained. An example is a passage, a
+    string with markup, or a mapping with a ``passage`` and anything else (a ``label``, say), which becomes a tensor of
+    the batch under the same name (``labels`` for ``label``, as transformers expects it).
+
+    `missing` counts the titles without a vector that it has met; workers of a data loader count for themselves.
+
+    Give it to a `torch.utils.data.DataLoader` or a `transformers.Trainer` (with ``remove_unused_columns=False``).
+    """
+
+    def __init__(self, injector: Injector, mode: Mode) -> None:
+        check(mode)
+        # Data loaders work on the CPU, often in processes of their own: the model's device stays out of it.
+        self._injector = injector.on_cpu()
+        self.mode: Mode = mode
+        self.missing: Counter[str] = Counter()
+
+    def __call__(self, examples: Sequence[Example]) -> dict[str, Tensor]:
+        """Collate a batch."""
+        rows = [example if isinstance(example, Mapping) else {"passage": example} for example in examples]
+        if not rows:
+            raise EbertError("a batch without examples cannot be collated")
+        for row in rows:
+            if "passage" not in row or row.keys() != rows[0].keys():
+                raise EbertError(
+                    f"every example needs a 'passage' and what the others have: {', '.join(map(repr, row))}"
+                )
+        passages = [Passage.of(row["passage"]) for row in rows]
+        if self.mode != "bert":
+            self.missing.update(self._injector.missing(passages))
+        batch = self._injector.tensors(self._injector.sequences(passages, self.mode))
+        for name in rows[0]:
+            if name != "passage":
+                batch["labels" if name == "label" else name] = _stack([row[name] for row in rows])
+        return batch
+
+
+def _stack(values: list[Any]) -> Tensor:
+    return torch.stack(values) if isinstance(values[0], Tensor) else torch.tensor(values)
+
 
 NEVER = -1e4  # as a bias: e^-10000 is nothing, and float16 can hold it
 LIST = "entities.json"
 
 
 def export(
-    model: EBert, entities: Iterable[str], out: str | Path, *, predict_entities: bool = False, overwrite: bool = False
+    model: "EBert", entities: Iterable[str], out: str | Path, *, predict_entities: bool = False, overwrite: bool = False
 ) -> dict[str, str]:
     """Write the checkpoint and give the token of every entity by title."""
     chosen = _find(model, entities)
@@ -70,7 +123,7 @@ def read_titles(path: str | Path) -> list[str]:
     return titles
 
 
-def _find(model: EBert, names: Iterable[str]) -> list[Entity]:
+def _find(model: "EBert", names: Iterable[str]) -> list[Entity]:
     if model.vectors is None:
         raise EbertError("a plain encoder has no entities to export: fit it to a store of vectors first")
     found: dict[str, Entity] = {}

@@ -8,8 +8,8 @@ from typing import Any
 from ebert import __version__
 from ebert._io import files, trusted
 from ebert._io.trusted import locate
-from ebert.alignment import Alignment
 from ebert.errors import EbertError
+from ebert.model.alignment import Alignment
 
 FORMAT = 1
 INFO, ALIGNMENT, VECTORS, ENCODER = "ebert.json", "alignment.safetensors", "vectors", "encoder"

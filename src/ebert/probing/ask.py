@@ -13,9 +13,10 @@ from torch import Tensor
 
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.model import EBert, Mode
 from ebert.model.batching import plan, windows
-from ebert.model.sequence import Pieces
+from ebert.model.ebert import EBert
+from ebert.model.injection import Pieces
+from ebert.model.modes import Mode
 from ebert.probing.candidates import Candidates
 from ebert.probing.questions import Question
 from ebert.text import Passage

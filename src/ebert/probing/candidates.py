@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from transformers import PreTrainedTokenizerBase
 
 from ebert.errors import EbertError
-from ebert.model.vocabulary import Vocabulary
+from ebert.model.encoder import Vocabulary
 
 LONGEST = 8  # wordpieces of an answer
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ebert._io.progress import Advance, silent
-from ebert.model import EBert
+from ebert.model.ebert import EBert
 from ebert.probing.questions import Question
 
 KINDS = {

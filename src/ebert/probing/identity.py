@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from ebert import __version__
-from ebert.model import EBert
 from ebert.model.batching import budget_on, windows
+from ebert.model.ebert import EBert
 from ebert.probing.candidates import Candidates
 from ebert.probing.options import ProbeOptions
 from ebert.probing.questions import Question, Questions

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ebert.errors import EbertError
-from ebert.model.sequence import Mode, check
+from ebert.model.modes import Mode, check
 
 Filter = Literal["all", "string-match", "uhn"]
 FILTERS: tuple[Filter, ...] = get_args(Filter)

@@ -12,8 +12,9 @@ from ebert._io.progress import Watch, unwatched
 from ebert._io.records import write_lines
 from ebert._runs import Journal, processor
 from ebert.errors import EbertError
-from ebert.model import EBert, Mode
 from ebert.model.batching import budget_on, windows
+from ebert.model.ebert import EBert
+from ebert.model.modes import Mode
 from ebert.probing import filters
 from ebert.probing import folder as layout
 from ebert.probing.ask import Asker, Outcome, Plan, best, make_plan

@@ -12,7 +12,7 @@ from typing import Any
 from ebert._io import files
 from ebert._io.progress import Advance, silent
 from ebert._io.records import write_lines
-from ebert.model import EBert
+from ebert.model.ebert import EBert
 from ebert.probing import filters
 from ebert.probing.lama import is_relation, lama_files, read_lama
 from ebert.probing.questions import Question

@@ -13,14 +13,13 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from ebert import __version__, _names
 from ebert._io import files, trusted
 from ebert._io.progress import Advance, silent
-from ebert.alignment import Alignment
 from ebert.bert.load import load_tokenizer, quiet
 from ebert.errors import EbertError
-from ebert.model import EBert
+from ebert.model.alignment import Alignment
 from ebert.model.batching import budget_on, in_order, windows
+from ebert.model.ebert import EBert
 from ebert.model.encoder import Encoder, move
-from ebert.model.injection import Injector
-from ebert.model.sequence import Pieces
+from ebert.model.injection import Injector, Pieces
 from ebert.relations.data import Resolver, ResolvingOptions, Sample, Span
 from ebert.relations.inputs import Inputs, Prepared, alignment_for, variant
 from ebert.text import Passage

@@ -13,11 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ebert.alignment import Alignment, AlignmentOptions
 from ebert.errors import EbertError
-from ebert.model import EBert
-from ebert.model.injection import Injector
-from ebert.model.sequence import Mode, Pieces
+from ebert.model.alignment import Alignment
+from ebert.model.ebert import EBert
+from ebert.model.injection import Injector, Pieces
+from ebert.model.modes import Mode
+from ebert.model.options import AlignmentOptions
 from ebert.relations.data import Resolver, Sample
 from ebert.text import Mention, Passage
 from ebert.vectors.entity import Entity

@@ -23,7 +23,7 @@ from ebert.errors import EbertError
 from ebert.finetuning import run as searching
 from ebert.finetuning.run import CHECKPOINTS, alone, announce, begin, describe, finish
 from ebert.finetuning.trainer import Keeper, Say, arguments, best_of, run
-from ebert.model import EBert
+from ebert.model.ebert import EBert
 from ebert.relations.classifier import MODEL, RelationClassifier
 from ebert.relations.data import ResolvingOptions, Sample, check_labels, fixed_subset, labels_of, read, split_path
 from ebert.relations.evaluate import confusion, scores

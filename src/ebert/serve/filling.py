@@ -7,10 +7,11 @@ from typing import Any
 import torch
 
 from ebert.errors import EbertError
-from ebert.model import EBert
 from ebert.model.batching import budget_on, plan
-from ebert.model.filling import Answer
-from ebert.model.sequence import Mode, Pieces
+from ebert.model.ebert import EBert
+from ebert.model.fill import Answer
+from ebert.model.injection import Pieces
+from ebert.model.modes import Mode
 from ebert.serve.lane import Pause
 from ebert.text import Passage
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from ebert.errors import EbertError
 from ebert.linking.folder import zero_shot
 from ebert.linking.linker import Linker
-from ebert.model import EBert
-from ebert.model.sequence import MODES, Mode
+from ebert.model.ebert import EBert
+from ebert.model.modes import MODES, Mode
 from ebert.vectors.copies import copy_on_write
 from ebert.vectors.store import Vectors
 

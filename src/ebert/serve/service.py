@@ -20,7 +20,7 @@ from ebert.text import Mention, Passage
 if TYPE_CHECKING:
     from ebert.linking.document import LinkedMention
     from ebert.linking.readers.nif import Asked
-    from ebert.model.sequence import Mode
+    from ebert.model.modes import Mode
     from ebert.serve.filling import FillJob
     from ebert.serve.linking import LinkJob, LinkWork, Steps
     from ebert.serve.working import Working

@@ -7,11 +7,10 @@ import torch
 from torch import Tensor
 
 from ebert.errors import EbertError
-from ebert.model.encoder import Encoder
-from ebert.model.injection import Injector
-from ebert.model.packing import begins, fill_rows
-from ebert.model.sequence import Mode, Pieces
-from ebert.model.vocabulary import Vocabulary
+from ebert.model.batching import begins, fill_rows
+from ebert.model.encoder import Encoder, Vocabulary
+from ebert.model.injection import Injector, Pieces
+from ebert.model.modes import Mode
 from ebert.text import Passage
 
 

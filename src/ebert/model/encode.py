@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ebert.errors import EbertError
-from ebert.model.sequence import Pieces
+from ebert.model.injection import Pieces
 from ebert.text import Mention, Passage
 
 _WORD = re.compile(r"\w+|[^\w\s]")

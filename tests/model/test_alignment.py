@@ -5,7 +5,7 @@ import pytest
 import safetensors.numpy
 
 from ebert import Alignment, AlignmentOptions, EbertError, Vectors
-from ebert.alignment.solve import least_squares, procrustes
+from ebert.model.alignment import least_squares, procrustes
 
 
 def words(count):

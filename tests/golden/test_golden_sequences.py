@@ -49,10 +49,9 @@ def relation_pieces(model, mode) -> list[str]:
 
 def linker_pieces(model, strategy) -> list[dict]:
     """Return what a linker feeds for Section 5's example, before anything is decoded and after Adams is."""
-    from ebert.linking.refinement import Judged, State
-
     from ebert.linking.document import Choice, Document, Span
     from ebert.linking.options import LinkerOptions
+    from ebert.linking.refine import Judged, State
 
     def spans(document):
         found = [("Adams", TITLES[3]), ("Platt", TITLES[0]), ("World Cup", TITLES[4])]

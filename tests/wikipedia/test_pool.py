@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ebert import _workers
 from ebert.errors import EbertError
-from ebert.wikipedia import pool
 
 
 def double(number):
@@ -45,7 +45,7 @@ def runs(pid):
 
 @pytest.mark.parametrize("processes", [1, 3])
 def test_all_tasks_are_done(processes):
-    results = list(pool.run(double, range(20), processes=processes))
+    results = list(_workers.run(double, range(20), processes=processes))
     assert sorted((task, result) for task, (result, _) in results) == [(n, 2 * n) for n in range(20)]
     pids = {pid for _, (_, pid) in results}
     assert (pids == {os.getpid()}) == (processes == 1)
@@ -54,18 +54,18 @@ def test_all_tasks_are_done(processes):
 
 
 def test_no_more_workers_than_tasks():
-    assert len({pid for _, (_, pid) in pool.run(double, [1], processes=50)}) == 1
+    assert len({pid for _, (_, pid) in _workers.run(double, [1], processes=50)}) == 1
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_no_tasks(processes):
-    assert list(pool.run(double, [], processes=processes)) == []
+    assert list(_workers.run(double, [], processes=processes)) == []
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_what_a_task_raises_is_raised_here(processes):
     with pytest.raises(EbertError, match="three is bad"):
-        list(pool.run(fail_at_three, range(10), processes=processes))
+        list(_workers.run(fail_at_three, range(10), processes=processes))
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -76,7 +76,7 @@ def test_what_making_tasks_raises_is_raised_when_the_others_are_done(processes):
 
     done = []
     with pytest.raises(OSError, match="no more"):
-        for task, _ in pool.run(double, tasks(), processes=processes):
+        for task, _ in _workers.run(double, tasks(), processes=processes):
             done.append(task)
     assert sorted(done) == [1, 2]
 
@@ -84,11 +84,11 @@ def test_what_making_tasks_raises_is_raised_when_the_others_are_done(processes):
 @pytest.mark.parametrize(("work", "why"), [(kill_itself, "killed"), (leave, "exit code 7")])
 def test_a_worker_that_dies_is_an_error_that_says_how_to_go_on(work, why):
     with pytest.raises(EbertError, match=f"a worker process died \\({why}.*run the same command again"):
-        list(pool.run(work, range(5), processes=2))
+        list(_workers.run(work, range(5), processes=2))
 
 
 def test_workers_end_when_the_results_are_not_wanted_any_more():
-    results = pool.run(double, range(100), processes=2)
+    results = _workers.run(double, range(100), processes=2)
     pid = next(results)[1][1]
     assert alive(pid)
     results.close()
@@ -98,9 +98,9 @@ def test_workers_end_when_the_results_are_not_wanted_any_more():
 SCRIPT = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-from ebert.wikipedia import pool
+from ebert import _workers
 import test_pool
-for task, (_, pid) in pool.run(test_pool.double, iter(int, 1), processes=2):
+for task, (_, pid) in _workers.run(test_pool.double, iter(int, 1), processes=2):
     print(pid, flush=True)
 """
 

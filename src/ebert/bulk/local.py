@@ -10,7 +10,7 @@ from ebert.bulk.inputs import Shard
 from ebert.bulk.options import Workers
 from ebert.bulk.worker import Report, ShardWork, Task
 from ebert.errors import EbertError
-from ebert.wikipedia import pool
+from ebert import _workers
 
 MEMORY = 2 << 30  # bytes that a worker with BERT needs, about
 
@@ -43,7 +43,7 @@ class LocalEngine:
             return ShardWork(replace(task, device=device_of(number, self.workers.gpus)))
 
         processes = min(many, len(shards))
-        for _, report in pool.run(own(0), shards, processes=processes, apart=True, option="--workers", own=own):
+        for _, report in _workers.run(own(0), shards, processes=processes, apart=True, option="--workers", own=own):
             yield report
 
     def facts(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ebert.bulk.options import ReadOptions
 from ebert.bulk.rows import Reader, Row, need_pyarrow
 from ebert.bulk.worker import ATTEMPTS, KEY, MOST, ROWS, Report, Task, read_report
 from ebert.errors import EbertError
-from ebert.wikipedia.pool import WorkerDiedError
+from ebert._workers import WorkerDiedError
 
 ROW_FORMAT = "rows 1"  # what a row looks like; shards of another one are not mixed with these
 

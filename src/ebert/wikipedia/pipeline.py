@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from ebert import _workers
 from ebert._io.compressed import Room, limit
 from ebert._io.progress import Advance
 from ebert.errors import EbertError
 from ebert.wikipedia import dump as dumps_
-from ebert.wikipedia import pages, pool
+from ebert.wikipedia import pages
 from ebert.wikipedia.dump import Dump, Piece, pieces, streams_in
 from ebert.wikipedia.making import Options, PartMaker
 from ebert.wikipedia.pages import PAGE
@@ -50,7 +51,7 @@ def make_parts(dumps: list[tuple[Dump, Site]], job: Job, advance: Advance) -> li
     readers = [_Reader(dump, number, site, job, advance) for number, (dump, site) in enumerate(dumps)]
     try:
         tasks = (task for reader in readers for task in reader.tasks())
-        run: Run = job.run or partial(pool.run, processes=job.processes)
+        run: Run = job.run or partial(_workers.run, processes=job.processes)
         for task, _ in run(make_part, tasks):
             if not task.path.exists():
                 raise EbertError(f"{task.path} was made where it is not seen; --out must be on a disk that all share")

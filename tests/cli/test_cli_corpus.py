@@ -128,7 +128,7 @@ def test_ctrl_c(tmp_path):
         "        for piece in cut(looked):\n"
         "            yield piece.__class__(number, piece.start, piece.end, piece.xml)\n"
         f"        os.write({write}, b'x')\n"
-        "from ebert.wikipedia import pipeline\npipeline.pieces = pieces\n"
+        "from ebert.wikipedia import build\nbuild.pieces = pieces\n"
         "from ebert.cli import main\nmain()\n"
     )
     (tmp_path / "wiki.xml.bz2").write_bytes(bz2.compress(dump(PAGES)))

@@ -67,7 +67,7 @@ def read(path: Path) -> None:
 
 def sql(path: Path, column: str) -> Iterator[Any]:
     """Read a column of the table `page`."""
-    from ebert.wikipedia.sqldump import rows
+    from ebert.wikipedia.wikidata import rows
 
     return rows(path, "page", [column], bad=lambda _: None)
 

@@ -31,7 +31,7 @@ PRELOAD = [
     "numba.typed", "scipy.linalg.blas", "threadpoolctl", "matplotlib.pyplot", "ebert.cli", "ebert.bert.maven",
     "ebert.bulk.encode", "ebert.bulk.link", "ebert.bulk.probe", "ebert.bulk.run", "ebert.linking.train",
     "ebert.probing.run", "ebert.relations.train", "ebert.vectors.copies", "ebert.vectors.train.run",
-    "ebert.vectors.formats.importer", "ebert.wikipedia.building",
+    "ebert.vectors.formats.importer", "ebert.wikipedia.build",
 ]  # fmt: skip
 # What two runs of the same command do not have in common.
 NOT_COMPARED = {"seconds", "seconds of the last start", "made", "command", "machine", "padding", "out", "store"}

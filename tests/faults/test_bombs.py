@@ -279,7 +279,7 @@ def test_a_pickle_does_not_make_much_out_of_little(tmp_path):
 @pytest.mark.parametrize("ending", [".gz", ".bz2"])
 def test_one_line_of_a_dump_does_not_grow(tmp_path, ending):
     path = written(tmp_path / f"page.sql{ending}", packed(ending, b"x", 100))
-    refused("ebert.wikipedia.unpacking:lines", path)
+    refused("ebert.wikipedia.dump:lines", path)
     many = packed(ending, b"ab \n", 100, begin=b"CREATE TABLE page (\n")
     refused("growing:sql", written(path, many), "ab", match="columns")
 

@@ -19,7 +19,7 @@ from ebert.bulk.ray import RayEngine, RayTasks
 from ebert.bulk.run import run
 from ebert.errors import EbertError
 from ebert.wikipedia import dump
-from ebert.wikipedia.building import build_corpus
+from ebert.wikipedia.build import build_corpus
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),

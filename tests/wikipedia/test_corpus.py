@@ -8,8 +8,8 @@ import pytest
 from dump_files import KINDS, SITEINFO, Page, many_pages, multistream, write_as, xml
 
 from ebert.errors import EbertError
-from ebert.wikipedia import dump, making
-from ebert.wikipedia.building import build_corpus
+from ebert.wikipedia import build_part, dump
+from ebert.wikipedia.build import build_corpus
 from ebert.wikipedia.corpus import ARRAYS, Corpus
 from ebert.wikipedia.wikitext import Anchor, Plain
 
@@ -233,7 +233,7 @@ def test_text_wins_over_a_redirect_of_another_dump(build):
 def test_other_namespaces_on_request(build):
     pages = [Page("A", "one"), Page("Talk:A", "two [[A]]", ns=1), Page("Category:B", "three", ns=14)]
     assert [page[0] for page in readable(build(pages))] == ["A"]
-    corpus = build(pages, namespaces=[1, 14])
+    corpus = build(pages, namespaces="1,14")
     assert [page[0] for page in readable(corpus)] == ["Talk:A", "Category:B"]
     assert corpus.info.namespaces == [1, 14]
 
@@ -291,7 +291,7 @@ def test_links_that_touch_are_words_of_their_own(build, lowercase):
 def test_links_end_with_their_paragraph_and_are_sorted(build, monkeypatch):
     """Whatever the parser says: what trains on a corpus relies on it."""
     plain = Plain("a bb\nc d", [Anchor(7, 8, "D"), Anchor(2, 6, "B"), Anchor(3, 3, "Nothing"), Anchor(0, 1, "A")], 8)
-    monkeypatch.setattr(making, "to_plain", lambda source, site: plain)
+    monkeypatch.setattr(build_part, "to_plain", lambda source, site: plain)
     corpus = build([Page("P", "x"), Page("Q", "y")])
     links = [("a", "A"), ("bb", "B"), ("", "Nothing"), ("d", "D")]
     assert [page[3] for page in readable(corpus)] == [links, links]

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebert.errors import EbertError
-from ebert.wikipedia import dump, pages, unpacking
-from ebert.wikipedia.dump import look, pieces
-from ebert.wikipedia.unpacking import DamagedError, unpacked
+from ebert.wikipedia import dump
+from ebert.wikipedia.dump import DamagedError, look, pieces, unpacked
 
 PAGES = many_pages(60)
 
@@ -23,10 +22,10 @@ def read_all(path):
     text = b""
     for piece in pieces(looked):
         blocks = [piece.xml] if piece.xml is not None else [
-            block for _, block in unpacked(path, looked.packing, piece.start, piece.end)
+            block for _, block in looked.blocks(piece.start, piece.end)
         ]  # fmt: skip
         text += b"".join(blocks)
-    return [pages.read(page) for page in pages.cut(text).pages]
+    return [dump.read_page(page) for page in dump.cut_pages(text).pages]
 
 
 @pytest.fixture
@@ -72,7 +71,7 @@ def test_pieces_of_one_stream_hold_whole_pages(tmp_path, small_pieces):
 def test_the_cuts_do_not_depend_on_the_blocks(tmp_path, small_pieces, monkeypatch, kind):
     looked = look(write_as(kind, tmp_path, PAGES))
     whole = [piece.xml for piece in pieces(looked)]
-    monkeypatch.setattr(unpacking, "BLOCK", 5)  # so that the tags at which it is cut lie across blocks
+    monkeypatch.setattr(dump, "BLOCK", 5)  # so that the tags at which it is cut lie across blocks
     assert [piece.xml for piece in pieces(looked)] == whole
 
 
@@ -124,7 +123,7 @@ def test_the_newest_revision_counts():
         b"<title>T</title><ns>0</ns><revision><model>wikitext</model><text>old</text></revision>"
         b"<revision><model>css</model><text bytes='3'>new</text></revision>"
     )
-    assert pages.read(page) == pages.Page("T", 0, None, "css", b"new")
+    assert dump.read_page(page) == dump.Page("T", 0, None, "css", b"new")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +139,7 @@ def test_the_newest_revision_counts():
     ],
 )
 def test_texts(text, expected):
-    page = pages.read(b"<title>T</title><revision>" + text + b"</revision>")
+    page = dump.read_page(b"<title>T</title><revision>" + text + b"</revision>")
     assert (None if page.text is None else page.source()) == expected
 
 
@@ -156,11 +155,11 @@ def test_texts(text, expected):
     ],
 )
 def test_escapes(raw, text):
-    assert pages.unescape(raw) == text
+    assert dump.unescape(raw) == text
 
 
 def test_a_page_without_an_end_does_not_swallow_the_next():
-    cut = pages.cut(b"x<page>one<page>two<page>three</page> <page>four</page><page>five<page>six")
+    cut = dump.cut_pages(b"x<page>one<page>two<page>three</page> <page>four</page><page>five<page>six")
     assert cut.pages == [b"three", b"four"]
     assert cut.broken == 3
     assert (cut.head, cut.tail) == (b"x", b"<page>six")
@@ -168,7 +167,7 @@ def test_a_page_without_an_end_does_not_swallow_the_next():
 
 @given(st.lists(st.sampled_from([b"<page>", b"</page>", b"a", b"<pa", b"ge>", b" "]), max_size=20).map(b"".join))
 def test_cutting_loses_nothing(text):
-    cut = pages.cut(text)
+    cut = dump.cut_pages(text)
     if b"<page>" not in text:
         assert cut == (text, [], b"", 0)
         return
@@ -243,14 +242,14 @@ def test_a_damaged_block_is_found_within_a_read(tmp_path):
     whole = xml(many_pages(6000))
     packed = bytearray(bz2.compress(whole, 1))
     middle = len(packed) // 2
-    assert middle > 2 * unpacking.READ
+    assert middle > 2 * dump.READ
     packed[middle] ^= 0xFF
     (tmp_path / "a").write_bytes(packed)
     out, error = unpack_all(tmp_path / "a", "bz2")
     assert whole.startswith(out)
     assert len(out) > len(whole) // 4
     # A block is checked at its end, which is at most 100,000 bytes of text away.
-    assert middle - unpacking.READ <= error.offset <= middle + 100_000
+    assert middle - dump.READ <= error.offset <= middle + 100_000
 
 
 def test_what_follows_the_last_stream_is_damage_unless_it_is_padding(tmp_path):
@@ -267,7 +266,7 @@ def test_blocks_stay_small_however_well_the_file_is_packed(tmp_path, packing, pa
     (tmp_path / "a").write_bytes(pack(bytes(50 << 20)))
     sizes = [len(block) for _, block in unpacked(tmp_path / "a", packing)]
     assert sum(sizes) == 50 << 20
-    assert max(sizes) <= unpacking.BLOCK
+    assert max(sizes) <= dump.BLOCK
 
 
 @settings(deadline=None, max_examples=50)
@@ -285,7 +284,7 @@ def test_streams_cut_anywhere(tmp_path_factory, data, size, padding):
 @pytest.mark.parametrize("text", [b"", b"one", b"one\n", b"one\n\ntwo", b"\n", b"a" * 300_000 + b"\nb"])
 def test_lines(tmp_path, packed, text):
     (tmp_path / "a").write_bytes(packed(text))
-    assert list(unpacking.lines(tmp_path / "a")) == text.removesuffix(b"\n").split(b"\n")[: None if text else 0]
+    assert list(dump.lines(tmp_path / "a")) == text.removesuffix(b"\n").split(b"\n")[: None if text else 0]
 
 
 def test_the_head_may_say_little(tmp_path):

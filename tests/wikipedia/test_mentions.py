@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from dump_files import Page, xml
 
-from ebert.wikipedia import mentions, surfaces
-from ebert.wikipedia.building import build_corpus
-from ebert.wikipedia.surfaces import Trie
+from ebert.wikipedia import mentions
+from ebert.wikipedia.build import build_corpus
+from ebert.wikipedia.mentions import Trie
 
 
 @pytest.fixture
@@ -92,9 +92,9 @@ def test_long_surfaces_are_left_out(build):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_text_is_counted_as_the_slow_way_counts(build, monkeypatch, seed):
-    monkeypatch.setattr(surfaces, "PIECE", 100)
-    monkeypatch.setattr(surfaces, "LINKS", 7)
-    monkeypatch.setattr(mentions, "PIECE", 30)
+    monkeypatch.setattr(mentions, "TALLIED", 100)
+    monkeypatch.setattr(mentions, "LINKS", 7)
+    monkeypatch.setattr(mentions, "SCANNED", 30)
     rng = random.Random(seed)
     pages = []
     for number in range(30):
@@ -117,7 +117,7 @@ def test_random_text_is_counted_as_the_slow_way_counts(build, monkeypatch, seed)
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_threads_count_alike(threads, monkeypatch):
-    monkeypatch.setattr(surfaces, "PIECE", 50)
+    monkeypatch.setattr(mentions, "SCANNED", 50)
     rng = np.random.default_rng(0)
     tokens = rng.integers(0, 5, 3000).astype(np.int32)
     paragraphs = np.unique(np.concatenate([[0, 3000], rng.integers(0, 3000, 40)]))
@@ -130,7 +130,7 @@ def test_threads_count_alike(threads, monkeypatch):
     assert sum(done) == 3000
     one = trie.count(tokens, paragraphs, 1)
     assert np.array_equal(counts, one)
-    monkeypatch.setattr(surfaces, "COUNTERS", 1)  # too many surfaces for counters of more than one thread
+    monkeypatch.setattr(mentions, "COUNTERS", 1)  # too many surfaces for counters of more than one thread
     assert np.array_equal(trie.count(tokens, paragraphs, threads), one)
 
 

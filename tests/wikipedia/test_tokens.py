@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import BertTokenizer
 
-from ebert.wikipedia.scanner import scan
-from ebert.wikipedia.tokens import lower, spans_of, words_of
+from ebert.wikipedia.names import scan
+from ebert.wikipedia.tokens import lower, spans_of, tokeniser, words_of
 
 OLD = unicodedata.ucd_3_2_0
 
@@ -114,7 +114,7 @@ def test_spans_are_those_of_the_words(text):
 @settings(deadline=None)
 @given(st.text(st.one_of(letters, st.characters()), max_size=200))
 def test_the_compiled_tokeniser_agrees(text):
-    found = scan(text)
+    found = scan(text, tokeniser())
     lines = found.words.tobytes().decode().split("\n")[:-1]
     assert len(set(lines)) == len(lines) == found.different
     assert [lines[number] for number in found.tokens] == words_of(text)
@@ -123,6 +123,6 @@ def test_the_compiled_tokeniser_agrees(text):
 
 def test_the_compiled_tokeniser_with_many_words():
     words = [f"w{number % 70_000}" for number in range(200_000)]
-    found = scan(" ".join(words))
+    found = scan(" ".join(words), tokeniser())
     assert found.different == 70_000
     assert np.array_equal(found.tokens, np.arange(200_000) % 70_000)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebert.errors import EbertError
-from ebert.wikipedia import sqldump, wikidata
-from ebert.wikipedia.building import build_corpus
+from ebert.wikipedia import wikidata
+from ebert.wikipedia.build import build_corpus
 
 PAGE = """-- MariaDB dump 10.19  Distrib 10.5.23-MariaDB
 /*!40101 SET NAMES utf8mb4 */;
@@ -128,8 +128,8 @@ def test_any_string_is_read_as_mysql_writes_it(tmp_path_factory, values):
     path.write_text(
         f"CREATE TABLE `t` (\n `a` int,\n `b` blob,\n `c` int\n);\nINSERT INTO `t` VALUES {rows};\n", newline="\n"
     )
-    found = sqldump.rows(path, "t", ["b", "a"], bad=pytest.fail)
-    assert [(sqldump.text(b), int(a)) for b, a in found] == [(value, n) for n, value in enumerate(values)]
+    found = wikidata.rows(path, "t", ["b", "a"], bad=pytest.fail)
+    assert [(wikidata.text_of(b), int(a)) for b, a in found] == [(value, n) for n, value in enumerate(values)]
 
 
 def test_doubled_quotes_and_several_statements(tmp_path):
@@ -137,8 +137,8 @@ def test_doubled_quotes_and_several_statements(tmp_path):
         "create table t (\n  a int,\n  b text\n);\n"
         "insert into t values (1,'it''s'),(2,'');\nREPLACE INTO `t` VALUES (3,'c');\n"
     )
-    rows = sqldump.rows(tmp_path / "a.sql", "t", ["b"], bad=pytest.fail)
-    assert [sqldump.text(value) for (value,) in rows] == ["it's", "", "c"]
+    rows = wikidata.rows(tmp_path / "a.sql", "t", ["b"], bad=pytest.fail)
+    assert [wikidata.text_of(value) for (value,) in rows] == ["it's", "", "c"]
 
 
 def test_a_row_that_never_ends_takes_linear_time(tmp_path):
@@ -147,8 +147,8 @@ def test_a_row_that_never_ends_takes_linear_time(tmp_path):
         f"CREATE TABLE `t` (\n `a` int,\n `b` int\n);\nINSERT INTO `t` VALUES (1,'{chr(92) * 999_999}x"
     )
     bad = []
-    assert list(sqldump.rows(tmp_path / "a.sql", "t", ["a"], bad=bad.append)) == []
-    assert [len(row) for row in bad] == [sqldump.SHOWN]
+    assert list(wikidata.rows(tmp_path / "a.sql", "t", ["a"], bad=bad.append)) == []
+    assert [len(row) for row in bad] == [wikidata.SHOWN]
 
 
 # Tables.

@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ebert.text.titles import clean
-from ebert.wikipedia import reader, regions
-from ebert.wikipedia.frames import CLOSE, HEADING, OPEN
+from ebert.wikipedia import wikitext, wikitext_markup
 from ebert.wikipedia.site import ENGLISH, Site
+from ebert.wikipedia.templates import CLOSE, HEADING, OPEN
 from ebert.wikipedia.wikitext import Plain, to_plain
 
 LANGUAGES = [ENGLISH, Site.of("de"), Site.of("zh"), Site.of("en", "case-sensitive")]
@@ -188,11 +188,11 @@ def work(source: str, monkeypatch) -> int:
 
     with monkeypatch.context() as patch:
         for name in ("BRACES", "BRACKETS", "TABLES", "HTML_TABLES"):
-            counting = Counting(getattr(regions, name), counter)
-            patch.setattr(regions, name, counting)
-            patch.setattr(reader, name, counting)
-        token, trail = reader._patterns(ENGLISH.trail)
-        patch.setattr(reader, "_patterns", lambda _: (Counting(token, counter), trail))
+            counting = Counting(getattr(wikitext_markup, name), counter)
+            patch.setattr(wikitext_markup, name, counting)
+            patch.setattr(wikitext, name, counting)
+        token, trail = wikitext._patterns(ENGLISH.trail)
+        patch.setattr(wikitext, "_patterns", lambda _: (Counting(token, counter), trail))
         sys.setprofile(count)
         try:
             to_plain(source)

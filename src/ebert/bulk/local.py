@@ -6,11 +6,11 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from ebert import _workers
 from ebert.bulk.inputs import Shard
 from ebert.bulk.options import Workers
 from ebert.bulk.worker import Report, ShardWork, Task
 from ebert.errors import EbertError
-from ebert import _workers
 
 MEMORY = 2 << 30  # bytes that a worker with BERT needs, about
 

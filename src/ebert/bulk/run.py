@@ -16,6 +16,7 @@ from ebert._io import files, staging
 from ebert._io.progress import Advance, Watch, unwatched
 from ebert._io.staging import is_temporary
 from ebert._runs import alone_in, key_of, refuse_other, remove_halves, saying_where
+from ebert._workers import WorkerDiedError
 from ebert.bulk.inputs import MANIFEST, Plan, Shard, make_plan
 from ebert.bulk.job import Job
 from ebert.bulk.local import Engine, LocalEngine
@@ -23,7 +24,6 @@ from ebert.bulk.options import ReadOptions
 from ebert.bulk.rows import Reader, Row, need_pyarrow
 from ebert.bulk.worker import ATTEMPTS, KEY, MOST, ROWS, Report, Task, read_report
 from ebert.errors import EbertError
-from ebert._workers import WorkerDiedError
 
 ROW_FORMAT = "rows 1"  # what a row looks like; shards of another one are not mixed with these
 

@@ -1,12 +1,15 @@
 """``ebert corpus``: from Wikipedia dumps to the text, links and mentions that vectors are trained on."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ebert._options import cli_options
 from ebert.cli.common import json_option, overwrite_option, print_facts, print_json, print_table
 from ebert.cli.engine import engine_option, tasks_of
+from ebert.wikipedia.options import CorpusOptions
 
 if TYPE_CHECKING:
     from ebert.wikipedia.corpus import CorpusInfo
@@ -27,25 +30,14 @@ def group() -> None:
 @group.command("build")
 @click.argument("dump", nargs=-1, required=True)
 @click.option("--out", required=True, help="The folder of the new corpus.")
-@click.option("--threads", type=click.IntRange(1), help="Worker processes; as many as there are cores, if not given.")
-@click.option("--lowercase", is_flag=True, help="Lower the case and take accents off, as uncased models do.")
-@click.option(
-    "--namespaces",
-    default="0",
-    show_default=True,
-    help="Numbers of the namespaces to read, with commas between them; articles are in 0.",
-)
-@click.option("--keep-going", is_flag=True, help="Take what can be read of a damaged dump.")
+@cli_options(CorpusOptions)
 @engine_option
 @overwrite_option
 @json_option
 def build(
     dump: tuple[str, ...],
     out: str,
-    threads: int | None,
-    lowercase: bool,
-    namespaces: str,
-    keep_going: bool,
+    options: CorpusOptions,
     engine: str,
     address: str | None,
     overwrite: bool,
@@ -61,15 +53,12 @@ def build(
       ebert corpus build enwiki-latest-pages-articles-multistream.xml.bz2 --out enwiki
     """
     from ebert._io.progress import progress
-    from ebert.wikipedia.building import build_corpus
+    from ebert.wikipedia.build import build_corpus
 
-    run = tasks_of(engine, address, threads)
+    run = tasks_of(engine, address, options.threads)
     dumps = [str(Path(path).absolute()) for path in dump] if run else dump  # other machines know no folder of ours
     try:
-        corpus = build_corpus(
-            dumps, out, lowercase=lowercase, namespaces=_numbers(namespaces),
-            threads=threads, keep_going=keep_going, overwrite=overwrite, run=run, watch=progress,
-        )  # fmt: skip
+        corpus = build_corpus(dumps, out, overwrite=overwrite, run=run, watch=progress, **asdict(options))
     except KeyboardInterrupt:
         click.echo("stopped; the same command goes on where it was", err=True)
         raise
@@ -123,18 +112,7 @@ def wikidata(corpus: str, page: str | None, page_props: str | None, tsv: str | N
     _show_ids(ids, len(opened.entities), as_json)
 
 
-def _numbers(namespaces: str) -> list[int]:
-    try:
-        return [int(number) for number in namespaces.split(",")]
-    except ValueError:
-        raise click.BadParameter(
-            f"{namespaces!r} is not numbers with commas between them", param_hint="--namespaces"
-        ) from None
-
-
 def _show(info: "CorpusInfo", more: dict[str, Any], as_json: bool) -> None:
-    from dataclasses import asdict
-
     facts = {**asdict(info), **more}
     if as_json:
         print_json(facts)

@@ -9,7 +9,7 @@ from ebert.errors import EbertError
 
 if TYPE_CHECKING:
     from ebert.bulk.local import Engine
-    from ebert.wikipedia.pipeline import Run
+    from ebert.wikipedia.build import Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -43,12 +43,11 @@ from ebert.linking.resolve import Resolver
 from ebert.text import Mention
 from ebert.vectors.lookup import surface_of
 from ebert.vectors.store import Vectors
-from ebert.wikipedia import dump, pages
+from ebert.wikipedia import dump
 from ebert.wikipedia.corpus import Corpus
-from ebert.wikipedia.pages import PAGE
+from ebert.wikipedia.dump import PAGE, DamagedError
 from ebert.wikipedia.site import Site
 from ebert.wikipedia.tokens import words_of
-from ebert.wikipedia.unpacking import DamagedError, unpacked
 from ebert.wikipedia.wikitext import Anchor, to_plain
 
 SHORT = 12  # words of a line that is no prose: a heading, an entry of a list
@@ -232,7 +231,7 @@ def from_dumps(paths: Iterable[str | Path], wanted: Collection[str], *, advance:
         file = dump.look(Path(path))
         site = Site.from_siteinfo(file.header)
         for raw in _pages(file, advance):
-            page = pages.read(raw)
+            page = dump.read_page(raw)
             title = site.title(page.title)
             if title not in left or page.text is None or page.redirect is not None:
                 continue
@@ -245,19 +244,19 @@ def from_dumps(paths: Iterable[str | Path], wanted: Collection[str], *, advance:
 def _pages(file: dump.Dump, advance: Advance) -> Iterator[bytes]:
     buffer, done = b"", 0
     try:
-        for position, block in unpacked(file.path, file.packing):
+        for position, block in file.blocks():
             buffer += block
             dump.refuse_long(file.path, len(buffer) - dump.PIECE)
             advance(position - done)
             done = position
             if len(buffer) < dump.PIECE or PAGE not in buffer:
                 continue
-            found = pages.cut(buffer)
+            found = dump.cut_pages(buffer)
             yield from found.pages
             buffer = found.tail
     except DamagedError as error:
         raise EbertError(f"{error}; get the file again") from None
-    yield from pages.cut(buffer).pages
+    yield from dump.cut_pages(buffer).pages
 
 
 def training_pages(corpus: Corpus, choice: PageChoice) -> NDArray[np.int64]:

@@ -1,6 +1,7 @@
 """A corpus: the text of a Wikipedia as numbers, with its links, in a folder of memory-mapped arrays."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from ebert._io import files
 from ebert.errors import EbertError
+from ebert.wikipedia.tokens import DEFAULT
 
 FORMAT = 1
 INFO, WORDS, ENTITIES, SURFACES = "corpus.json", "words.txt", "entities.txt", "surfaces.txt"
@@ -57,6 +59,7 @@ class CorpusInfo:
     seconds: float = 0.0
     version: str = ""
     format: int = FORMAT
+    tokeniser: str = DEFAULT
 
     def write(self, folder: Path) -> None:
         """Write `corpus.json`."""
@@ -64,7 +67,7 @@ class CorpusInfo:
 
     @classmethod
     def read(cls, folder: Path) -> "CorpusInfo":
-        """Read `corpus.json`, or say why `folder` is not a corpus that this version can open."""
+        """Read `corpus.json`; raise `EbertError` if `folder` is not a corpus that this version can open."""
         if not folder.is_dir():
             raise EbertError(f"there is no corpus at {folder}; make one with 'ebert corpus build'")
         value = files.read_json(folder / INFO, "a corpus")
@@ -130,7 +133,7 @@ class Corpus:
         return _pairs(self.path / REDIRECTS)
 
     def wikidata(self) -> dict[str, int]:
-        """Give the Wikidata ids of entities, as far as `ebert corpus wikidata` found them."""
+        """Return the Wikidata ids of entities, as far as `ebert corpus wikidata` found them."""
         path = self.path / WIKIDATA
         if not path.exists():
             return {}
@@ -165,3 +168,19 @@ def _map(folder: Path, name: str, kind: str) -> Array:
     if array.dtype != np.dtype(kind) or array.ndim != 1:
         raise EbertError(f"{path} is damaged (it holds {array.dtype}, not {kind}); build the corpus again")
     return array
+
+
+@contextmanager
+def array_writer(folder: Path, name: str, length: int) -> Iterator[Callable[[Array], object]]:
+    """Write an array of known length with the function that is yielded, some values at a time."""
+    kind = np.dtype(ARRAYS[name])
+    header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (length,)}
+    with (folder / f"{name}.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        yield lambda values: file.write(np.ascontiguousarray(values, kind).data)
+
+
+def write_array(folder: Path, name: str, values: Array) -> None:
+    """Write a whole array."""
+    with array_writer(folder, name, len(values)) as append:
+        append(values)

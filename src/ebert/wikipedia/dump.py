@@ -1,29 +1,50 @@
-"""Reading MediaWiki exports: what a file is, and how it is cut into pieces for worker processes.
+"""Reading MediaWiki exports: what a file is, how it is unpacked and cut into pieces for worker processes, its pages.
 
 A piece is a few megabytes of XML. A bz2 file of one stream, or a gz file, can be unpacked from its beginning only, so
 its pieces are cut here and hold whole pages. A bz2 file of many streams, as Wikipedia publishes, and plain XML are cut
 anywhere and unpacked by the workers; a page may then lie across a cut, and its fragments are put together afterwards.
+
+Pages are found by their tags: in text, '<' is always escaped. This is several times faster than an XML parser, and
+indifferent to the version of the export's schema. Unpacking is written by hand because the standard library's files
+cannot begin in the middle, nor say at which byte they are damaged.
 """
 
+import bz2
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal, NamedTuple
 
 from ebert._io.compressed import limit, too_much
+from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.wikipedia.pages import PAGE
-from ebert.wikipedia.unpacking import DamagedError, Packing, unpacked
 
 PIECE = 8 << 20  # bytes of XML in a piece, about
 RANGE = 2 << 20  # bytes of a bz2 file of many streams in a piece, about
 LOOK_AHEAD = 16 << 20  # bytes in which a file of many streams shows its second one
+READ = 1 << 16  # bytes of a file at a time: what is known of where it is damaged
+BLOCK = 1 << 22  # bytes unpacked at a time, at most
 
+PAGE, _END = b"<page>", b"</page>"
 _STREAM = re.compile(rb"BZh[1-9]1AY&SY")
-_END = b"</page>"
+_REDIRECT = re.compile(rb'<redirect\s+title="([^"]*)"')
+_REFERENCE = re.compile(r"&#(x[0-9a-fA-F]{1,6}|[0-9]{1,7});")
 
 Kind = Literal["bz2", "streams", "gz", "xml"]  # streams: bz2 of more than one
+Packing = Literal["bz2", "gz", "xml"]
+
+
+class DamagedError(Exception):
+    """A file that cannot be unpacked from about some byte on."""
+
+    def __init__(self, path: Path, offset: int, size: int, why: str) -> None:
+        super().__init__(path, offset, size, why)  # all of them, so that it goes through a pipe
+        self.path, self.offset, self.size, self.why = path, offset, size, why
+
+    def __str__(self) -> str:
+        return f"{self.path} is damaged at about byte {self.offset:,} of {self.size:,} ({self.why})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +57,9 @@ class Dump:
     changed: int  # when, in nanoseconds
     header: str  # everything before the first page
 
-    @property
-    def packing(self) -> Packing:
-        """How the file is compressed."""
-        return "bz2" if self.kind == "streams" else self.kind
+    def blocks(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Unpack a range of the file; yield each block with the byte of the file up to which it was read."""
+        return unpacked(self.path, "bz2" if self.kind == "streams" else self.kind, start, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +73,31 @@ class Piece:
     damage: DamagedError | None = None  # why the file cannot be read after this piece
 
 
+class Page(NamedTuple):
+    """What a page of a dump says of itself; `text` is its newest revision's, still to be unescaped."""
+
+    title: str  # as written
+    namespace: int | None  # schemas before 0.6 do not say
+    redirect: str | None  # the target, as written
+    model: str  # of the content: 'wikitext' where nothing is said
+    text: bytes | None
+
+    def source(self) -> str:
+        """Return the wikitext."""
+        return unescape(self.text or b"")
+
+
+class Cut(NamedTuple):
+    """A piece of XML: its whole pages, and the fragments before and after them."""
+
+    head: bytes
+    pages: list[bytes]
+    tail: bytes
+    broken: int  # pages that have no end because another begins
+
+
 def look(path: Path) -> Dump:
-    """Find out what a file is, or say why it is no dump."""
+    """Find out what a file is; raise `EbertError` if it is no dump."""
     if path.is_dir():
         raise EbertError(f"{path} is a folder; give the dump files in it one by one")
     try:
@@ -65,19 +108,16 @@ def look(path: Path) -> Dump:
         raise EbertError(f"there is no dump at {path}") from None
     if not begin:
         raise EbertError(f"{path} is empty; get the dump again")
-    kind = _kind(begin)
-    if kind is None:
+    packing = _packing(begin)
+    if packing == "xml" and not begin[:1000].removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
         raise EbertError(f"{path} is neither XML nor XML packed by bzip2 or gzip; give a pages-articles dump")
-    header = _header(path, "bz2" if kind == "streams" else kind)
-    return Dump(path, kind, status.st_size, status.st_mtime_ns, header)
+    kind: Kind = "streams" if packing == "bz2" and _STREAM.search(begin, 1) else packing
+    return Dump(path, kind, status.st_size, status.st_mtime_ns, _header(path, packing))
 
 
-def _kind(begin: bytes) -> Kind | None:
-    if begin.startswith(b"\x1f\x8b"):
-        return "gz"
-    if re.match(rb"BZh[1-9]", begin):
-        return "streams" if _STREAM.search(begin, 1) else "bz2"
-    return "xml" if begin[:1000].removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<") else None
+def _packing(begin: bytes) -> Packing:
+    """Return how a file with these first bytes is compressed; what is not compressed passes for XML."""
+    return "gz" if begin[:2] == b"\x1f\x8b" else "bz2" if re.match(rb"BZh[1-9]", begin) else "xml"
 
 
 def _header(path: Path, packing: Packing) -> str:
@@ -102,6 +142,9 @@ def refuse_long(path: Path, size: int) -> None:
         raise too_much(f"a page of {path}", limit())
 
 
+# Pieces of a file
+
+
 def pieces(dump: Dump) -> Iterator[Piece]:
     """Cut a dump. The cuts depend on the file alone, so that work that was stopped can go on."""
     if dump.kind in ("bz2", "gz"):
@@ -116,12 +159,12 @@ def pieces(dump: Dump) -> Iterator[Piece]:
 
 
 def streams_in(data: bytes) -> list[int]:
-    """Find where streams of bz2 begin: at a whole byte, with ten bytes that chance does not make."""
+    """Return where streams of bz2 begin: at a whole byte, with ten bytes that chance does not make."""
     return [match.start() for match in _STREAM.finditer(data)]
 
 
 def _stream_starts(path: Path) -> Iterator[int]:
-    """Find streams that begin about two megabytes apart."""
+    """Yield where streams begin that are about two megabytes apart."""
     overlap = 9  # bytes; one less than the mark has, so that none is found twice
     with path.open("rb") as file:
         last = base = 0
@@ -142,7 +185,7 @@ def _whole_pages(dump: Dump) -> Iterator[Piece]:
     number = start = position = searched = 0
     damage = None
     try:
-        for position, block in unpacked(dump.path, dump.packing):
+        for position, block in dump.blocks():
             buffer += block
             while (end := buffer.find(_END, max(PIECE, searched))) >= 0:
                 end += len(_END)
@@ -154,3 +197,165 @@ def _whole_pages(dump: Dump) -> Iterator[Piece]:
     except DamagedError as error:
         damage, position = error, dump.size
     yield Piece(number, start, position, bytes(buffer), damage)
+
+
+# Pages of a piece
+
+
+def cut_pages(xml: bytes) -> Cut:
+    """Find the pages of a piece of XML that was cut anywhere. Where no page begins, all of it is head."""
+    first = start = xml.find(PAGE)
+    if first < 0:
+        return Cut(xml, [], b"", 0)
+    found: list[bytes] = []
+    broken = 0
+    while True:
+        end = xml.find(_END, start)
+        last = xml.rfind(PAGE, start, len(xml) if end < 0 else end)
+        if last > start:
+            broken += xml.count(PAGE, start, last)
+            start = last
+        if end < 0:
+            return Cut(xml[:first], found, xml[start:], broken)
+        found.append(xml[start + len(PAGE) : end])
+        end += len(_END)
+        start = xml.find(PAGE, end)
+        if start < 0:
+            return Cut(xml[:first], found, xml[end:], broken)
+
+
+def read_page(page: bytes) -> Page:
+    """Take a page apart, which is everything between its tags."""
+    title = unescape(_between(page, b"<title>", b"</title>") or b"").strip()
+    number = _between(page, b"<ns>", b"</ns>")
+    first = page.find(b"<revision>")
+    redirect = _REDIRECT.search(page, 0, len(page) if first < 0 else first)
+    newest = max(0, page.rfind(b"<revision>"))
+    model = _between(page, b"<model>", b"</model>", newest)
+    return Page(
+        title,
+        int(number) if number and number.strip().lstrip(b"-").isdigit() else None,
+        unescape(redirect[1]) if redirect else None,
+        model.decode("utf-8", "replace") if model else "wikitext",
+        _text(page, newest),
+    )
+
+
+def unescape(raw: bytes) -> str:
+    """Decode XML: the five named entities and numbers."""
+    text = raw.decode("utf-8", "replace")
+    if "&" not in text:
+        return text
+    text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&apos;", "'")
+    if "&#" in text:
+        text = _REFERENCE.sub(_character, text)
+    return text.replace("&amp;", "&")
+
+
+def _character(match: re.Match[str]) -> str:
+    code = int("0" + match[1], 16) if match[1][0] == "x" else int(match[1])
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+
+
+def _between(page: bytes, opening: bytes, closing: bytes, start: int = 0) -> bytes | None:
+    begin = page.find(opening, start)
+    end = page.find(closing, begin + len(opening)) if begin >= 0 else -1
+    return None if end < 0 else page[begin + len(opening) : end]
+
+
+def _text(page: bytes, start: int) -> bytes | None:
+    begin = page.find(b"<text", start)
+    tag = page.find(b">", begin) if begin >= 0 else -1
+    if tag < 0:
+        return None
+    if page[tag - 1 : tag] == b"/":
+        return b""
+    end = page.find(b"</text>", tag)
+    return None if end < 0 else page[tag + 1 : end]
+
+
+# Unpacking, in little memory whatever the file claims to hold
+
+
+def unpacked(path: Path, packing: Packing, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Unpack a range of a file; yield each block with the byte of the file up to which it was read."""
+    with path.open("rb") as file:
+        size = path.stat().st_size if end is None else end
+        file.seek(start)
+        raw = _raw(file, start, size)
+        yield from raw if packing == "xml" else _streams(path, packing, raw, size)
+
+
+def lines(path: Path, advance: Advance = silent) -> Iterator[bytes]:
+    """Read the lines of a file, compressed or not, without their ends."""
+    with path.open("rb") as file:
+        packing = _packing(file.read(4))
+    held: list[bytes] = []  # of a line that has no end yet
+    before = size = 0
+    most = limit()
+    for position, block in unpacked(path, packing):
+        advance(position - before)
+        before = position
+        found = block.split(b"\n")
+        held.append(found[0])
+        size += len(found[0])
+        if size > most:
+            raise too_much(f"a line of {path}", most)
+        if len(found) > 1:
+            yield b"".join(held)
+            yield from found[1:-1]
+            held, size = [found[-1]], len(found[-1])
+    if rest := b"".join(held):
+        yield rest
+
+
+def _raw(file: IO[bytes], position: int, end: int) -> Iterator[tuple[int, bytes]]:
+    while block := file.read(min(READ, end - position)):
+        position += len(block)
+        yield position, block
+
+
+class _Gunzip:
+    """One gzip stream, with the interface of `bz2.BZ2Decompressor`."""
+
+    def __init__(self) -> None:
+        self._stream, self.needs_input = zlib.decompressobj(wbits=31), True
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        out = self._stream.decompress(self._stream.unconsumed_tail + data, most)
+        self.needs_input = not self._stream.unconsumed_tail and len(out) < most
+        return out
+
+    @property
+    def eof(self) -> bool:
+        return self._stream.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._stream.unused_data
+
+
+def _streams(path: Path, packing: Packing, raw: Iterator[tuple[int, bytes]], size: int) -> Iterator[tuple[int, bytes]]:
+    """Unpack one stream after another, as files put together with `cat` have them."""
+    stream: bz2.BZ2Decompressor | _Gunzip | None = None
+    position = 0
+    for position, data in raw:
+        before = position - len(data)
+        while data:
+            if stream is None:
+                data = data.lstrip(b"\0")  # padding between and behind streams, as tapes have it
+                if not data:
+                    break
+                stream = bz2.BZ2Decompressor() if packing == "bz2" else _Gunzip()
+            try:
+                out = stream.decompress(data, BLOCK)
+                while out or not (stream.needs_input or stream.eof):
+                    yield position, out
+                    out = b"" if stream.eof else stream.decompress(b"", BLOCK)
+            except (OSError, zlib.error, EOFError) as error:
+                raise DamagedError(path, before, size, str(error)) from None
+            data = b""
+            if stream.eof:
+                data, stream = stream.unused_data, None
+    if stream is not None:
+        raise DamagedError(path, position, size, "it ends too early")

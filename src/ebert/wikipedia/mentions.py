@@ -1,5 +1,6 @@
 """The mention table: which words link to which entities, how often, and how often the same words stand unlinked."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -7,25 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert._io.progress import Advance, silent
-from ebert.wikipedia.corpus import SURFACES, WORDS
-from ebert.wikipedia.names import Names
-from ebert.wikipedia.surfaces import Trie
-from ebert.wikipedia.writing import write_array
+from ebert.wikipedia.corpus import SURFACES, WORDS, write_array
+from ebert.wikipedia.names import LINE, Names, jit
 
 LONGEST = 10  # words of a surface
-PIECE = 1 << 22  # links at a time
+TALLIED = 1 << 22  # links to count at a time
+LINKS = 1 << 16  # links to insert at a time
+SCANNED = 1 << 20  # tokens for a thread to scan at a time
+COUNTERS = 1 << 30  # bytes of memory for the counters of all threads, at most
 
 Array = NDArray[Any]
 
 
 def write(folder: Path, *, threads: int, advance: Advance = silent) -> int:
-    """Make the table from the text and the links in a folder; give the number of surfaces."""
+    """Make the table from the text and the links in a folder; return the number of surfaces."""
     arrays = ("tokens", "paragraphs", "anchor_start", "anchor_length", "anchor_entity")
     tokens, paragraphs, starts, lengths, entities = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in arrays)
     words = Names.of((folder / WORDS).read_bytes())
     trie, tally = Trie(len(words)), _Tally()
-    for begin in range(0, len(starts), PIECE):
-        piece = slice(begin, begin + PIECE)
+    for begin in range(0, len(starts), TALLIED):
+        piece = slice(begin, begin + TALLIED)
         surface = trie.insert(tokens, starts[piece], lengths[piece], LONGEST)  # (links) -1 where there is none
         tally.add((surface.astype(np.int64) << 32 | entities[piece])[surface >= 0])
     keys, counts = tally.total()  # (mentions) surface and entity in one number
@@ -63,7 +65,7 @@ class _Tally:
             self._merge()
 
     def total(self) -> tuple[Array, Array]:
-        """Give the different keys in their order, and how often each came."""
+        """Return the different keys in their order, and how often each came."""
         while len(self._counted) > 1:
             self._merge()
         return self._counted[0] if self._counted else (np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -74,3 +76,170 @@ class _Tally:
         total = np.zeros(len(different), np.int64)
         np.add.at(total, number, counts)
         self._counted.append((different, total))
+
+
+class Trie:
+    """Surfaces, numbered in the order in which they come, in arrays for compiled code.
+
+    A node is a beginning of surfaces. The way on from a node by a word is looked up in a hash table whose keys are
+    exact (node and word in 64 bits), so a scan stops as soon as no surface begins like the text.
+    """
+
+    def __init__(self, words: int) -> None:
+        self._root = np.full(words, -1, np.int32)  # node of each first word
+        self._keys, self._child = np.full(1024, -1, np.int64), np.zeros(1024, np.int32)
+        self._surface = np.full(1024, -1, np.int32)  # of each node
+        self._first, self._length = np.zeros(1024, np.int64), np.zeros(1024, np.int32)  # of each surface, in the text
+        self._nodes = self._surfaces = 0
+
+    def __len__(self) -> int:
+        return self._surfaces
+
+    def insert(self, tokens: Array, starts: Array, lengths: Array, longest: int) -> Array:
+        """Return the surface of each link, -1 where it has no words or too many."""
+        out = np.full(len(starts), -1, np.int32)
+        for begin in range(0, len(starts), LINKS):
+            piece = slice(begin, begin + LINKS)
+            self._make_room(int(np.minimum(lengths[piece], longest).sum()))
+            self._nodes, self._surfaces = _insert(
+                tokens, starts[piece], lengths[piece], longest, self._root, self._keys, self._child, self._surface,
+                self._first, self._length, self._nodes, self._surfaces, out[piece],
+            )  # fmt: skip
+        return out
+
+    def names(self, tokens: Array, words: Names) -> Names:
+        """Write the surfaces out: their words, joined by blanks."""
+        first, length = self._first[: len(self)], self._length[: len(self)]
+        ends = np.empty(len(self), np.int64)
+        size = _measure(tokens, first, length, words.starts, words.ends, ends)
+        data = np.empty(size, np.uint8)
+        _join(tokens, first, length, words.starts, words.ends, words.data, data)
+        return Names(data, ends)
+
+    def count(self, tokens: Array, paragraphs: Array, threads: int, advance: Advance = silent) -> Array:
+        """Count all occurrences of all surfaces inside paragraphs, nested and overlapping ones too."""
+        threads = max(1, min(threads, COUNTERS // (8 * len(self) + 1)))
+        marks = np.searchsorted(paragraphs, np.arange(SCANNED, len(tokens), SCANNED))
+        cuts = np.unique(np.concatenate([[0], marks, [len(paragraphs) - 1]]))
+        counters = np.zeros((threads, len(self)), np.int64)
+
+        def work(thread: int) -> None:
+            for begin, end in zip(cuts[thread:-1:threads], cuts[thread + 1 :: threads], strict=True):
+                _count(
+                    tokens, paragraphs, begin, end, self._root, self._keys, self._child, self._surface, counters[thread]
+                )
+                advance(int(paragraphs[end] - paragraphs[begin]))
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, range(threads)))
+        return counters.sum(axis=0)
+
+    def _make_room(self, nodes: int) -> None:
+        """Make room for some more nodes; the table is never more than half full."""
+        needed = self._nodes + nodes
+        if 2 * needed > len(self._keys):
+            size = 1 << (2 * needed).bit_length()
+            keys, child = np.full(size, -1, np.int64), np.zeros(size, np.int32)
+            _rehash(self._keys, self._child, keys, child)
+            self._keys, self._child = keys, child
+        if needed > len(self._surface):
+            more = max(needed, 2 * len(self._surface)) - len(self._surface)
+            self._surface = np.concatenate([self._surface, np.full(more, -1, np.int32)])
+            self._first = np.concatenate([self._first, np.zeros(more, np.int64)])
+            self._length = np.concatenate([self._length, np.zeros(more, np.int32)])
+
+
+@jit
+def _place(keys: Array, node: int, word: int) -> tuple[Any, Any]:
+    """Return the key of a way on and its place in the table, or the free one where it belongs."""
+    key = np.int64(node) << 32 | np.int64(word)
+    mask = np.int64(len(keys) - 1)
+    place = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & mask
+    while keys[place] != -1 and keys[place] != key:
+        place = (place + 1) & mask
+    return key, place
+
+
+@jit
+def _rehash(old_keys: Array, old_child: Array, keys: Array, child: Array) -> None:
+    for old in range(len(old_keys)):
+        if old_keys[old] != -1:
+            key, place = _place(keys, old_keys[old] >> 32, old_keys[old] & 0xFFFFFFFF)
+            keys[place] = key
+            child[place] = old_child[old]
+
+
+@jit
+def _insert(
+    tokens: Array, starts: Array, lengths: Array, longest: int, root: Array, keys: Array, child: Array,
+    surface: Array, first: Array, length: Array, nodes: int, surfaces: int, out: Array,
+) -> tuple[int, int]:  # fmt: skip
+    for link in range(len(starts)):
+        start, size = starts[link], lengths[link]
+        if size == 0 or size > longest:
+            continue
+        node = root[tokens[start]]
+        if node < 0:
+            root[tokens[start]] = node = nodes
+            nodes += 1
+        for position in range(start + 1, start + size):
+            key, place = _place(keys, node, tokens[position])
+            if keys[place] == -1:
+                keys[place] = key
+                child[place] = nodes
+                nodes += 1
+            node = child[place]
+        if surface[node] < 0:
+            surface[node] = surfaces
+            first[surfaces] = start
+            length[surfaces] = size
+            surfaces += 1
+        out[link] = surface[node]
+    return nodes, surfaces
+
+
+@jit
+def _count(
+    tokens: Array, paragraphs: Array, begin: int, end: int, root: Array, keys: Array, child: Array, surface: Array,
+    counts: Array,
+) -> None:  # fmt: skip
+    for paragraph in range(begin, end):
+        stop = paragraphs[paragraph + 1]
+        for start in range(paragraphs[paragraph], stop):
+            node = root[tokens[start]]
+            position = start + 1
+            while node >= 0:
+                if surface[node] >= 0:
+                    counts[surface[node]] += 1
+                if position == stop:
+                    break
+                _, place = _place(keys, node, tokens[position])
+                if keys[place] == -1:
+                    break
+                node = child[place]
+                position += 1
+
+
+@jit
+def _measure(tokens: Array, first: Array, length: Array, starts: Array, ends: Array, out: Array) -> int:
+    """Find where each surface ends when they are written out."""
+    used = 0
+    for surface in range(len(first)):
+        for position in range(first[surface], first[surface] + length[surface]):
+            used += ends[tokens[position]] - starts[tokens[position]] + 1  # with the blank or line end
+        out[surface] = used - 1
+    return used
+
+
+@jit
+def _join(tokens: Array, first: Array, length: Array, starts: Array, ends: Array, data: Array, out: Array) -> None:
+    used = 0
+    for surface in range(len(first)):
+        for position in range(first[surface], first[surface] + length[surface]):
+            word = tokens[position]
+            for place in range(starts[word], ends[word]):
+                out[used] = data[place]
+                used += 1
+            out[used] = 32  # blank
+            used += 1
+        out[used - 1] = LINE

@@ -6,8 +6,12 @@ vanish, joining what stood on their two sides. So every word here is what BERT's
 
 import re
 import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from itertools import accumulate, pairwise
+
+from ebert.errors import EbertError
 
 CJK = (
     (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
@@ -20,33 +24,66 @@ _SCANNED = 0x20000
 _FAR_REMOVED = "\U000e0001\U000e0020-\U000e007f\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 
 
-class _Patterns(NamedTuple):
-    word: re.Pattern[str]  # with removed characters in it
-    removed: re.Pattern[str]
+@dataclass(frozen=True)
+class Tokeniser:
+    """Finds the words of a text. One for another language is an entry in `TOKENISERS` below.
+
+    `alone` are ranges of characters that are words of their own. `cut` divides a run of letters into words, for
+    languages that put no blanks between them; without it the compiled scanner of `ebert.wikipedia.names` is used.
+    """
+
+    name: str
+    alone: tuple[tuple[int, int], ...] = CJK
+    cut: Callable[[str], Sequence[str]] | None = None  # its results, joined, are what it was given
+
+    def words(self, text: str, *, lowercase: bool = False) -> list[str]:
+        """Return the words of a text."""
+        if lowercase:
+            text = lower(text)
+        word, removed = _patterns(self.alone, text.isascii())
+        words = word.findall(text)
+        if self.cut:
+            words = [piece for run in words for piece in self.cut(run)]
+        if removed.search(text):
+            return [kept for one in words if (kept := removed.sub("", one))]
+        return words
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return where the words of a text begin and end. A removed character may be inside a span."""
+        word, removed = _patterns(self.alone, text.isascii())
+        spans = [match.span() for match in word.finditer(text)]
+        if self.cut:
+            lengths = [(start, [0, *map(len, self.cut(text[start:end]))]) for start, end in spans]
+            ends = [[start + length for length in accumulate(parts)] for start, parts in lengths]
+            spans = [span for places in ends for span in pairwise(places)]
+        if removed.search(text):
+            return [(start, end) for start, end in spans if removed.sub("", text[start:end])]
+        return spans
 
 
-def words_of(text: str, *, lowercase: bool = False) -> list[str]:
-    """Give the words of a text.
+DEFAULT = "bert"  # of corpora and stores that do not say
+TOKENISERS = {one.name: one for one in (Tokeniser(DEFAULT),)}
+
+
+def tokeniser(name: str = DEFAULT) -> Tokeniser:
+    """Return a tokeniser by its name, as a corpus and a store record it."""
+    if name not in TOKENISERS:
+        raise EbertError(f"there is no tokeniser {name!r}; this version of ebert has {', '.join(TOKENISERS)}")
+    return TOKENISERS[name]
+
+
+def words_of(text: str, *, lowercase: bool = False, by: str = DEFAULT) -> list[str]:
+    """Return the words of a text, by the tokeniser of that name.
 
     >>> words_of("Jean Marais' film (1946), \\u4e2d\\u56fd.")
     ['Jean', 'Marais', 'film', '1946', '中', '国']
     """
-    if lowercase:
-        text = lower(text)
-    patterns = _patterns(text.isascii())
-    words = patterns.word.findall(text)
-    if patterns.removed.search(text):
-        return [kept for word in words if (kept := patterns.removed.sub("", word))]
-    return words
+    return tokeniser(by).words(text, lowercase=lowercase)
 
 
-def spans_of(text: str) -> list[tuple[int, int]]:
-    """Give where the words of a text begin and end. A removed character may be inside a span."""
-    patterns = _patterns(text.isascii())
-    spans = [match.span() for match in patterns.word.finditer(text)]
-    if patterns.removed.search(text):
-        return [(start, end) for start, end in spans if patterns.removed.sub("", text[start:end])]
-    return spans
+def spans_of(text: str, *, by: str = DEFAULT) -> list[tuple[int, int]]:
+    """Return where the words of a text begin and end, by the tokeniser of that name."""
+    return tokeniser(by).spans(text)
 
 
 def lower(text: str) -> str:
@@ -63,28 +100,31 @@ def _accents() -> re.Pattern[str]:
 
 
 @cache
-def _patterns(ascii_only: bool) -> _Patterns:
-    """Compile the patterns: for plain English a small set of characters does, which is faster."""
+def _patterns(alone: tuple[tuple[int, int], ...], ascii_only: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns for a word, with removed characters in it, and for a removed character.
+
+    For plain English a small set of characters does, which is faster.
+    """
     if ascii_only:
         ends = f"{_BLANKS}{_ASCII_MARKS}"
-        return _Patterns(re.compile(f"[^{ends}]+"), re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f]"))
-    cjk = "".join(f"{chr(first)}-{chr(last)}" for first, last in CJK)
-    return _Patterns(re.compile(f"[^{word_ends()}{cjk}]+|[{cjk}]"), re.compile(f"[{removed()}]"))
+        return re.compile(f"[^{ends}]+"), re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f]")
+    single = "".join(f"{chr(first)}-{chr(last)}" for first, last in alone)
+    return re.compile(f"[^{word_ends()}{single}]+|[{single}]"), re.compile(f"[{removed()}]")
 
 
 def word_ends() -> str:
-    """Give the characters that end a word and are none, as the inside of a set in a regular expression."""
+    """Return the characters that end a word and are none, as the inside of a set in a regular expression."""
     return f"{_BLANKS}{in_category('Z')}{_ASCII_MARKS}{in_category('P')}"
 
 
 def removed() -> str:
-    """Give the characters that vanish from words. Unassigned ones stay: a later Unicode may make them letters."""
+    """Return the characters that vanish from words. Unassigned ones stay: a later Unicode may make them letters."""
     return "".join(map(in_category, ("Cc", "Cf", "Co", "Cs"))) + "\ufffd" + _FAR_REMOVED
 
 
 @cache
 def in_category(category: str) -> str:
-    """Give the characters of a general category but tabs and line ends, as the inside of a set."""
+    """Return the characters of a general category but tabs and line ends, as the inside of a set."""
     ranges: list[list[int]] = []
     for code in range(_SCANNED):
         letter = chr(code)

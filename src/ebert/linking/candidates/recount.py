@@ -20,9 +20,8 @@ from ebert.vectors.catalogue import Surface
 from ebert.vectors.lookup import surface_of
 from ebert.vectors.store import Vectors
 from ebert.wikipedia.corpus import WORDS, Corpus
-from ebert.wikipedia.mentions import LONGEST
+from ebert.wikipedia.mentions import LONGEST, Trie
 from ebert.wikipedia.names import Names
-from ebert.wikipedia.surfaces import Trie
 
 MIN_LINKS = 5  # of a page that counts as linked
 WORDS_A_LINK = 60  # in such a page, at most

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert._io.progress import Advance, silent
-from ebert.wikipedia.corpus import ENTITIES, REDIRECTS, WORDS
-from ebert.wikipedia.names import Numbering
-from ebert.wikipedia.parts import Part, Skipped
-from ebert.wikipedia.redirects import Redirects
-from ebert.wikipedia.writing import ArrayWriter, write_array
+from ebert.wikipedia.build_part import EXAMPLES, Part, Skipped
+from ebert.wikipedia.corpus import ENTITIES, REDIRECTS, WORDS, array_writer, write_array
+from ebert.wikipedia.names import Names, Numbering
 
 Array = NDArray[Any]
 
@@ -37,7 +35,7 @@ def merge(paths: list[Path], folder: Path, skipped: Skipped, advance: Advance = 
     """Put parts together, in the order given: dictionaries first, then the text with their numbers in it."""
     done = Merged()
     words, titles = _Counted(), _Counted()
-    redirects = Redirects()
+    redirects: list[Array] = []  # pairs of titles, by number
     has_text = np.zeros(0, bool)  # of each title
     with tempfile.TemporaryFile(dir=folder) as file:
         numbers = _Numbers(file)
@@ -48,7 +46,7 @@ def merge(paths: list[Path], folder: Path, skipped: Skipped, advance: Advance = 
             numbers.put(title)
             has_text = _longer(has_text, len(titles.numbering))
             has_text[title[part.page_title]] = True
-            redirects.add(title[part.redirects])
+            redirects.append(title[part.redirects])
             skipped.add(part.info["skipped"])
             done.pages += len(part.page_title)
             done.words += len(part.tokens)
@@ -73,7 +71,7 @@ class _Numbers:
         self._counts.append(len(numbers))
 
     def __iter__(self) -> Iterator[Array]:
-        """Give them back in the order in which they came."""
+        """Yield them in the order in which they came."""
         self._file.seek(0)
         for count in self._counts:
             yield np.frombuffer(self._file.read(4 * count), np.int32)
@@ -86,7 +84,7 @@ class _Counted:
         self.numbering, self.counts = Numbering(), np.zeros(0, np.int64)
 
     def add(self, lines: Array, uses: Array) -> Array:
-        """Give the numbers of the names of a part, and count how often it uses them."""
+        """Return the numbers of the names of a part, and count how often it uses them."""
         numbers = self.numbering.add(lines)
         self.counts = _longer(self.counts, len(self.numbering))
         self.counts[numbers] += np.bincount(uses, minlength=len(numbers))
@@ -94,7 +92,7 @@ class _Counted:
 
 
 def _write_words(folder: Path, words: _Counted) -> Array:
-    """Write the dictionary of words; give the number in it of each word as the parts have them."""
+    """Write the dictionary of words; return the number in it of each word as the parts have them."""
     names, counts = words.numbering.names, words.counts[: len(words.numbering)]
     order = names.by_count(counts)
     names.take(order).write(folder / WORDS)
@@ -103,12 +101,12 @@ def _write_words(folder: Path, words: _Counted) -> Array:
 
 
 def _write_entities(
-    folder: Path, titles: _Counted, has_text: Array, redirects: Redirects, skipped: Skipped, done: Merged
+    folder: Path, titles: _Counted, has_text: Array, redirects: list[Array], skipped: Skipped, done: Merged
 ) -> Array:
-    """Write entities and redirects; give the entity of each title, -1 where there is none."""
+    """Write entities and redirects; return the entity of each title, -1 where there is none."""
     names, links = titles.numbering.names, titles.counts[: len(titles.numbering)]
     has_text = has_text[: len(names)]
-    target = redirects.follow(names, has_text, skipped)
+    target = _follow(redirects, names, has_text, skipped)
     counts = np.zeros(len(names), np.int64)
     np.add.at(counts, target, links)
     exists = has_text | (counts > 0)
@@ -117,18 +115,53 @@ def _write_entities(
     names.take(order).write(folder / ENTITIES)
     write_array(folder, "entity_counts", counts[order])
     done.entities = len(order)
-    done.redirects = redirects.write(folder / REDIRECTS, names, target, exists, skipped)
+    done.redirects = _write_redirects(folder / REDIRECTS, names, target, exists, skipped)
     return _inverse(order, len(names))[target]
 
 
+def _follow(redirects: list[Array], names: Names, has_text: Array, skipped: Skipped) -> Array:
+    """Return the title at which one ends that begins at each title: itself, if it is no redirect that counts.
+
+    Redirects are pairs of titles, by number. Of two redirects of one title the first counts.
+    """
+    source, target = np.concatenate([np.zeros((0, 2), np.int32), *redirects]).T
+    here = np.arange(len(names), dtype=np.int32)
+    leads = here.copy()
+    leads[source[::-1]] = target[::-1]
+    _note(skipped, "second redirect of one title", names, source[leads[source] != target])
+    # What another dump has as text is no redirect.
+    _note(skipped, "redirect of a title that has text", names, np.flatnonzero(has_text & (leads != here)))
+    leads = np.where(has_text, here, leads)
+    # Going two steps at once where there was one doubles the length of chains that are followed to their ends.
+    ends, steps = leads, 1
+    while steps <= len(source):
+        ends, steps = ends[ends], 2 * steps
+    circle = leads[ends] != ends
+    circle |= (leads == here) & np.isin(here, source) & ~has_text  # a title that redirects to itself
+    _note(skipped, "redirect into a circle", names, np.flatnonzero(circle))
+    return np.where(circle, here, ends)
+
+
+def _write_redirects(path: Path, names: Names, target: Array, exists: Array, skipped: Skipped) -> int:
+    """Write the redirects that lead to entities; return how many there are."""
+    source = np.flatnonzero(target != np.arange(len(target)))
+    _note(skipped, "redirect to a page that is not there", names, source[~exists[target[source]]])
+    source = source[exists[target[source]]]
+    source = source[names.take(source).by_count(np.zeros(len(source), np.int64))]
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{names[number]}\t{names[target[number]]}\n" for number in source.tolist())
+    return len(source)
+
+
+def _note(skipped: Skipped, reason: str, names: Names, numbers: Array) -> None:
+    if len(numbers):
+        skipped.note(reason, "", len(numbers))
+    for number in numbers[:EXAMPLES].tolist():
+        skipped.note(reason, names[number], 0)
+
+
 def _write_text(
-    paths: list[Path],
-    folder: Path,
-    numbers: "_Numbers",
-    word_of: Array,
-    entity_of: Array,
-    done: Merged,
-    advance: Advance,
+    paths: list[Path], folder: Path, numbers: _Numbers, word_of: Array, entity_of: Array, done: Merged, advance: Advance
 ) -> None:
     """Write text and links; `word_of` and `entity_of` have what becomes of the words and titles of the parts."""
     lengths = {
@@ -137,24 +170,24 @@ def _write_text(
         "anchor_start": done.links, "anchor_length": done.links, "anchor_entity": done.links,
     }  # fmt: skip
     with ExitStack() as opened:
-        out = {name: opened.enter_context(ArrayWriter(folder, name, length)) for name, length in lengths.items()}
+        out = {name: opened.enter_context(array_writer(folder, name, length)) for name, length in lengths.items()}
         tokens = paragraphs = anchors = 0
         for name in ("paragraphs", "page_paragraphs", "page_anchors"):
-            out[name].append(np.zeros(1, np.int64))
+            out[name](np.zeros(1, np.int64))
         remembered = iter(numbers)
         for path in paths:
             part = Part.load(path)
             word = word_of[next(remembered)]  # (words of the part)
             entity = entity_of[next(remembered)]  # (titles of the part)
-            out["tokens"].append(word[part.tokens])
-            out["paragraphs"].append(tokens + np.cumsum(part.paragraph_length, dtype=np.int64))
-            out["page_entity"].append(entity[part.page_title])
-            out["page_paragraphs"].append(paragraphs + np.cumsum(part.page_paragraphs, dtype=np.int64))
-            out["page_opening"].append(part.page_opening)
-            out["page_anchors"].append(anchors + np.cumsum(part.page_anchors, dtype=np.int64))
-            out["anchor_start"].append(tokens + part.anchor_start.astype(np.int64))
-            out["anchor_length"].append(part.anchor_length)
-            out["anchor_entity"].append(entity[part.anchor_title])
+            out["tokens"](word[part.tokens])
+            out["paragraphs"](tokens + np.cumsum(part.paragraph_length, dtype=np.int64))
+            out["page_entity"](entity[part.page_title])
+            out["page_paragraphs"](paragraphs + np.cumsum(part.page_paragraphs, dtype=np.int64))
+            out["page_opening"](part.page_opening)
+            out["page_anchors"](anchors + np.cumsum(part.page_anchors, dtype=np.int64))
+            out["anchor_start"](tokens + part.anchor_start.astype(np.int64))
+            out["anchor_length"](part.anchor_length)
+            out["anchor_entity"](entity[part.anchor_title])
             tokens += len(part.tokens)
             paragraphs += len(part.paragraph_length)
             anchors += len(part.anchor_title)
@@ -162,14 +195,14 @@ def _write_text(
 
 
 def _longer(array: Array, needed: int) -> Array:
-    """Give room for so many values; new ones are zero."""
+    """Return room for so many values; new ones are zero."""
     if needed <= len(array):
         return array
     return np.concatenate([array, np.zeros(max(needed, len(array) * 3 // 2) - len(array), array.dtype)])
 
 
 def _inverse(order: Array, length: int) -> Array:
-    """Give the place of each number in an order, -1 for those that it does not have."""
+    """Return the place of each number in an order, -1 for those that it does not have."""
     inverse = np.full(length, -1, np.int32)
     inverse[order] = np.arange(len(order), dtype=np.int32)
     return inverse

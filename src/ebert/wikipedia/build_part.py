@@ -1,37 +1,128 @@
-"""Pages to words and links: what happens to the pages of a piece of a dump."""
+"""A part: what a worker made of a piece of a dump, words and links by numbers in dictionaries of its own, in one file.
+
+Parts are small corpora. They are written while a build runs, so that a build that was stopped goes on with those it
+has; merging puts them together.
+"""
 
 import itertools
+import json
+import zipfile
 from array import array
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert.wikipedia import scanner
-from ebert.wikipedia.pages import Page
-from ebert.wikipedia.parts import Part, Skipped
+from ebert._io import files
+from ebert.errors import EbertError
+from ebert.wikipedia.dump import Page
+from ebert.wikipedia.names import Scan, scan
+from ebert.wikipedia.options import CorpusOptions
 from ebert.wikipedia.site import Site
-from ebert.wikipedia.tokens import lower
+from ebert.wikipedia.tokens import lower, tokeniser
 from ebert.wikipedia.wikitext import Anchor, Plain, to_plain
+
+EXAMPLES = 5  # of what was skipped for one reason
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What decides what a part holds."""
+class Skipped:
+    """What was left out: how often, by reason, and a few examples."""
 
-    lowercase: bool = False
-    namespaces: frozenset[int] = frozenset({0})
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self.examples: dict[str, list[str]] = {}
+
+    def note(self, reason: str, example: str, count: int = 1) -> None:
+        """Count something."""
+        self.counts[reason] = self.counts.get(reason, 0) + count
+        kept = self.examples.setdefault(reason, [])
+        if example and len(kept) < EXAMPLES and example not in kept:
+            kept.append(example)
+
+    def add(self, value: dict[str, Any]) -> None:
+        """Count what another counted."""
+        for reason, (count, examples) in value.items():
+            self.note(reason, "", count)
+            for example in examples:
+                self.note(reason, example, 0)
+
+    def summary(self) -> str:
+        """Return how much was left out for which reason."""
+        return ", ".join(f"{self.counts[reason]:,} {reason}" for reason in sorted(self.counts)) or "nothing"
+
+    def value(self) -> dict[str, Any]:
+        """Return counts and examples by reason."""
+        return {reason: [self.counts[reason], self.examples[reason]] for reason in sorted(self.counts)}
+
+
+@dataclass
+class Part:
+    """Pages with their words and links, by numbers in `words` and `titles`."""
+
+    words: Array  # bytes: UTF-8 with a line end behind each word
+    titles: Array  # likewise
+    tokens: Array
+    paragraph_length: Array  # tokens
+    page_title: Array
+    page_paragraphs: Array  # how many
+    page_opening: Array  # tokens
+    page_anchors: Array  # how many
+    anchor_start: Array  # tokens from the beginning of the part
+    anchor_length: Array
+    anchor_title: Array
+    redirects: Array  # (redirects, 2): from, to
+    info: dict[str, Any]  # pages read, skipped by reason, whether any page begins here, what cannot be read
+    head: bytes  # the end of a page that began in the part before
+    tail: bytes  # the beginning of a page that ends in the part after
+
+    def save(self, path: Path) -> None:
+        """Write the part; it is there when it is whole."""
+        arrays: dict[str, Any] = vars(self) | {
+            "info": _array(json.dumps(self.info, ensure_ascii=False).encode("utf-8", "replace")),
+            "head": _array(self.head),
+            "tail": _array(self.tail),
+        }
+        with files.replacing(path, sweep=False) as file:  # the workshop does, once for all parts
+            np.savez(file, **arrays)
+
+    @classmethod
+    def load(cls, path: Path) -> "Part":
+        """Read a part."""
+        return cls(**_load(path, [field.name for field in fields(cls)]))
+
+
+def load_ends(path: Path) -> tuple[dict[str, Any], bytes, bytes]:
+    """Read what a part says of itself and the fragments at its two ends, and no more."""
+    values = _load(path, ["info", "head", "tail"])
+    return values["info"], values["head"], values["tail"]
+
+
+def _load(path: Path, names: list[str]) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file, np.load(file) as arrays:
+            values = {name: arrays[name] for name in names}
+        values["info"] = json.loads(values["info"].tobytes())
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise EbertError(f"{path} is damaged ({error}); remove it and run the same command again") from None
+    for name in ("head", "tail"):
+        values[name] = values[name].tobytes()
+    return values
+
+
+def _array(value: bytes) -> Array:
+    return np.frombuffer(value, np.uint8)
 
 
 class PartMaker:
     """Takes pages one after another and makes a part of them: all their words are found at once, at the end."""
 
-    def __init__(self, site: Site, options: Options) -> None:
-        self._site, self._options = site, options
+    def __init__(self, site: Site, options: CorpusOptions) -> None:
+        self._site, self._options, self._namespaces = site, options, options.numbers
         self._titles: defaultdict[str, int] = defaultdict()  # numbers its keys in the order in which they come
         self._titles.default_factory = self._titles.__len__
         self._texts: list[str] = []
@@ -48,7 +139,7 @@ class PartMaker:
         if not title:
             return self.skipped.note("page without a title", page.title)
         namespace = self._site.namespace(title) if page.namespace is None else page.namespace
-        if namespace not in self._options.namespaces:
+        if namespace not in self._namespaces:
             return self.skipped.note("page in another namespace", title)
         if page.text is None:
             return self.skipped.note("page without text", title)
@@ -63,11 +154,11 @@ class PartMaker:
         return self._add_text(title, to_plain(source, self._site))
 
     def part(self, *, head: bytes, tail: bytes, **info: Any) -> Part:
-        """Give the part, with the fragments of pages before and after those that were added."""
-        codes = np.frombuffer("".join(self._texts).encode("utf-32-le", "surrogatepass"), np.uint32)
-        found = scanner.scan_codes(codes)
-        lines = np.flatnonzero(codes == ord("\n"))
-        paragraphs = np.unique(np.searchsorted(found.start, np.append(0, lines)))  # tokens; those without any vanish
+        """Return the part, with the fragments of pages before and after those that were added."""
+        found = scan("".join(self._texts), tokeniser(self._options.tokeniser))
+        paragraphs = np.unique(
+            np.searchsorted(found.start, np.append(0, found.lines))
+        )  # tokens; those without any vanish
         title, first, opening, anchors = _columns(self._pages, 4)
         tokens_before = np.searchsorted(found.start, np.append(first, self._length))
         names = list(self._titles)
@@ -82,7 +173,7 @@ class PartMaker:
             page_paragraphs=np.diff(np.searchsorted(paragraphs, tokens_before)).astype(np.uint32),
             page_opening=(np.searchsorted(found.start, opening) - tokens_before[:-1]).astype(np.uint32),
             page_anchors=anchors.astype(np.uint32),
-            **_place(found, lines, *_columns(self._anchors, 3)),
+            **_place(found, *_columns(self._anchors, 3)),
             redirects=np.array(self._redirects, np.uint32).reshape(-1, 2),
             info={"read": self._read, "skipped": self.skipped.value(), **info},
             head=head,
@@ -92,7 +183,7 @@ class PartMaker:
     def _redirect(self, title: str, target: str) -> None:
         if not target:
             return self.skipped.note("redirect without a target", title)
-        if self._site.namespace(target) not in self._options.namespaces:
+        if self._site.namespace(target) not in self._namespaces:
             return self.skipped.note("redirect to another namespace", title)
         self._redirects.extend((self._titles[title], self._titles[target]))
         return None
@@ -114,9 +205,9 @@ def _columns(numbers: "array[int]", columns: int) -> Array:
     return np.array(numbers, np.int64).reshape(-1, columns).T
 
 
-def _place(found: scanner.Scan, lines: Array, start: Array, end: Array, title: Array) -> dict[str, Array]:
-    """Give the tokens of links. A link covers every word that it touches, but ends with its paragraph."""
-    end = np.minimum(end, np.append(lines, 0)[np.searchsorted(lines, start)])
+def _place(found: Scan, start: Array, end: Array, title: Array) -> dict[str, Array]:
+    """Return the tokens of links. A link covers every word that it touches, but ends with its paragraph."""
+    end = np.minimum(end, np.append(found.lines, 0)[np.searchsorted(found.lines, start)])
     first = np.searchsorted(found.end, start, side="right")
     length = np.where(end > start, np.searchsorted(found.start, end) - first, 0)
     order = np.argsort(first, kind="stable")

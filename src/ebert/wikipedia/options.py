@@ -1,0 +1,39 @@
+"""Options of building a corpus."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ebert._options import Options, option
+from ebert.errors import EbertError
+from ebert.wikipedia import tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusOptions(Options):
+    """How dumps are read. All but `threads` and `keep_going` decide what the corpus holds."""
+
+    threads: int | None = option(None, "Worker processes; as many as there are cores, if not given.", low=1)
+    lowercase: bool = option(False, "Lower the case and take accents off, as uncased models do.")
+    namespaces: str = option(
+        "0", "Numbers of the namespaces to read, with commas between them; articles are in 0.", metavar="TEXT"
+    )
+    tokeniser: str = option(tokens.DEFAULT, f"How text is split into words: {', '.join(tokens.TOKENISERS)}.")
+    keep_going: bool = option(False, "Take what can be read of a damaged dump.")
+
+    def check(self) -> None:
+        """Raise `EbertError` if a value cannot be used."""
+        super(CorpusOptions, self).check()
+        tokens.tokeniser(self.tokeniser)
+        _ = self.numbers
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The numbers of the namespaces to read."""
+        try:
+            return frozenset(int(number) for number in self.namespaces.split(","))
+        except ValueError:
+            raise EbertError(f"namespaces {self.namespaces!r} is not numbers with commas between them") from None
+
+    def identity(self) -> dict[str, Any]:
+        """Return everything that the corpus depends on."""
+        return {"lowercase": self.lowercase, "namespaces": sorted(self.numbers), "tokeniser": self.tokeniser}

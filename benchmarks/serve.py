@@ -139,9 +139,9 @@ def serve(model: str) -> None:
     """Serve a model twice, with and without batching, until standard input ends."""
     import threading
 
-    from ebert.serve.loading import load
     from ebert.serve.options import ServeOptions
-    from ebert.serve.running import Running, listen
+    from ebert.serve.server import Server, listen
+    from ebert.serve.work import load
 
     loaded = load(model)
     ports, running = [], []
@@ -149,7 +149,7 @@ def serve(model: str) -> None:
         options = ServeOptions(port=0, token=TOKEN, batching=batching)
         opened = listen(options)
         ports.append(opened.getsockname()[1])
-        running.append(Running(options, opened, lambda: loaded))
+        running.append(Server(options, opened, lambda: loaded))
     threads = [threading.Thread(target=one.run) for one in running]
     for thread in threads:
         thread.start()

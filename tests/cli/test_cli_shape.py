@@ -10,7 +10,7 @@ import pytest
 from ebert import AlignmentOptions
 from ebert.bert.get import SOURCES
 from ebert.bulk.options import ReadOptions, Workers
-from ebert.cli import align, bulk, cli, common, fill, link, probe, serve, vectors
+from ebert.cli import align, bulk, cli, common, fill, link, probe, vectors
 from ebert.model.modes import MODES
 from ebert.probing.options import FILTERS
 from ebert.vectors.formats import importer
@@ -79,14 +79,6 @@ def test_options_agree_with_the_library():
     given = link.group.commands["wikipedia"].make_context("wikipedia", ["C", "--vectors", "V", "--out", "O"]).params
     assert (given["words"], given["usual"]) == (WikipediaOptions().words, WikipediaOptions().usual)
     assert (given["documents"], given["held_out"], given["seed"]) == dataclasses.astuple(Amounts())
-    from ebert.serve.options import Limits, ServeOptions
-
-    given = serve.command.make_context("serve", ["MODEL"]).params
-    serving = {field.name: field.default for field in dataclasses.fields(ServeOptions) if field.name in given}
-    limits = {field.name: field.default for field in dataclasses.fields(Limits) if field.name in given}
-    assert {name: given[name] for name in serving} == serving
-    assert {name: given[name] for name in limits} == limits
-    assert {"host", "port", "batching", "window", "budget"} <= set(serving)
     sources = next(option for option in cli.commands["bert"].commands["get"].params if option.name == "source")
     assert tuple(sources.type.choices) == tuple(SOURCES)
     import torch

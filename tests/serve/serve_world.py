@@ -15,9 +15,9 @@ from ebert import EBert
 from ebert.model.alignment import Alignment
 from ebert.model.encoder import Encoder
 from ebert.model.options import AlignmentOptions
-from ebert.serve.loading import Loaded, load
 from ebert.serve.options import Limits, ServeOptions
-from ebert.serve.running import Running, listen
+from ebert.serve.server import Server, listen
+from ebert.serve.work import Loaded, load
 from ebert.vectors.store import Vectors
 from ebert.vectors.writer import writing
 
@@ -69,7 +69,7 @@ class Live:
         self.port = self._opened.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.loaded: Loaded | None = None
-        self.running = Running(self.options, self._opened, lambda: self._load(make))
+        self.running = Server(self.options, self._opened, lambda: self._load(make))
         self.failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run)
 

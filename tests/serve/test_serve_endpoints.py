@@ -11,8 +11,8 @@ from serve_world import TEXT, live, nif, tiny, write_model, write_store
 from ebert import Linker
 from ebert.linking.document import Document
 from ebert.serve.app import make_api
-from ebert.serve.encoding import encode
-from ebert.serve.loading import load
+from ebert.serve.schemas import encode
+from ebert.serve.work import load
 
 SENTENCE = "[[England]] will miss [MASK]"
 

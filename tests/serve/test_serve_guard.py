@@ -10,7 +10,7 @@ from serve_world import TOKEN, live, post, read_all, tiny
 
 from ebert.errors import EbertError
 from ebert.serve.options import Limits, ServeOptions, is_loopback
-from ebert.serve.running import given_token, listen, url_of
+from ebert.serve.server import given_token, listen, url_of
 
 NEW = {"title": "Zorblax", "description": "both are injured", "replace": True}
 SENTENCE = {"text": "England will miss [MASK]"}
@@ -257,7 +257,7 @@ def test_what_is_not_http_is_answered_or_cut_off(service):
 
 def test_nothing_heavy_is_loaded_before_the_service_listens():
     code = (
-        "import sys, ebert.serve.running\n"
+        "import sys, ebert.serve.server\n"
         "heavy = {'torch', 'transformers', 'numpy'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )

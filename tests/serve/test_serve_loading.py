@@ -5,9 +5,9 @@ from answers import same
 from serve_world import write_model, write_store
 
 from ebert import EBert, EbertError, Linker, Vectors
-from ebert.serve.exploring import Explorer
-from ebert.serve.loading import load
-from ebert.serve.problem import Problem
+from ebert.serve.explore import Explorer
+from ebert.serve.schemas import Problem
+from ebert.serve.work import load
 
 
 def test_the_store_is_a_copy_that_goes_unless_it_is_to_be_kept(tiny_folder):

@@ -1,8 +1,13 @@
-"""The HTTP interface: endpoints, thin; OpenAPI with examples."""
+"""The HTTP interface: endpoints, errors, and the files of the page; OpenAPI with examples.
+
+A new endpoint is a function here and its schema in `schemas`.
+"""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Query, Request, Response, Security
@@ -12,42 +17,55 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from ebert import __version__
-from ebert.serve import shapes
-from ebert.serve.encoding import encode
-from ebert.serve.guard import Guard
-from ebert.serve.page_files import POLICY, content_type, page_files
-from ebert.serve.problem import Problem
+from ebert.serve import schemas
+from ebert.serve.middleware import GuardMiddleware
+from ebert.serve.schemas import Problem, encode
 from ebert.serve.service import MOMENT, Service
-from ebert.text import Mention
 
 TURTLE = ("text/turtle", "application/x-turtle")  # the second is what GERBIL says
-BEARER = HTTPBearer(scheme_name="token", auto_error=False)  # for the schema; `Guard` is who looks at it
+BEARER = HTTPBearer(scheme_name="token", auto_error=False)  # for the schema; the middleware checks it
 CHANGING = frozenset({("POST", "/api/entities")})
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+# Nothing from elsewhere, nothing inline: a text that somebody pasted can never become a script.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
 
 Count = Annotated[int, Query(ge=1, description="How many at most.")]
 Name = Annotated[str, Query(min_length=1, description="A title, a redirect, a URL of Wikipedia or a Wikidata id.")]
 
 
 class Json(JSONResponse):
-    """An answer in JSON."""
+    """An answer in JSON, encoded already or not."""
 
     def render(self, content: Any) -> bytes:
-        """Write it, unless that was done already."""
+        """Return the bytes of the body."""
         return content if isinstance(content, bytes) else encode(content)
 
 
-def make_app(service: Service, *, begin: Callable[[], None] | None = None) -> Guard:
-    """Make the application of a service. `begin` is called right before it listens, and should not wait."""
+def make_app(service: Service, *, begin: Callable[[], None] | None = None) -> GuardMiddleware:
+    """Return the application of a service. `begin` is called right before it listens, and should not wait."""
     api = make_api(service, begin=begin)
     endpoints = frozenset(path for route in api.routes if (path := getattr(route, "path", None)))
-    return Guard(
-        api, options=service.options, metrics=service.metrics, changing=CHANGING, json=endpoints - {"/nif"},
-        files=frozenset(page_files()), endpoints=endpoints,
-    )  # fmt: skip
+    return GuardMiddleware(
+        api,
+        options=service.options,
+        metrics=service.metrics,
+        changing=CHANGING,
+        json=endpoints - {"/nif"},
+        files=frozenset(page_files()),
+        endpoints=endpoints,
+    )
 
 
 def make_api(service: Service, *, begin: Callable[[], None] | None = None) -> FastAPI:
-    """Make the endpoints of a service, which nothing guards yet."""
+    """Return the endpoints of a service, without the middleware that guards them."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -57,21 +75,26 @@ def make_api(service: Service, *, begin: Callable[[], None] | None = None) -> Fa
         service.stop()
 
     app = FastAPI(
-        title="ebert", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
+        title="ebert",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
         description="Fill masks with entity knowledge, link entities, look at vectors, add entities.",
-        default_response_class=Json, redirect_slashes=False,
-    )  # fmt: skip
+        default_response_class=Json,
+        redirect_slashes=False,
+    )
     _errors(app)
     _about(app, service)
     _model(app, service)
-    _nif(app, service)
     _entities(app, service)
-    _page(app)
+    for path, file in page_files().items():
+        app.add_api_route(path, _file(file), include_in_schema=False)
     return app
 
 
 def _errors(app: FastAPI) -> None:
-    """Say everything that goes wrong in words."""
+    """Answer everything that goes wrong with a sentence."""
 
     @app.exception_handler(Problem)
     async def problem(_: Request, error: Problem) -> Response:
@@ -83,7 +106,8 @@ def _errors(app: FastAPI) -> None:
         if found and found[0]["type"] == "json_invalid":
             why = found[0].get("ctx", {}).get("error", "it cannot be read")
             return Json({"error": f"the request is not JSON ({why}, at character {found[0]['loc'][-1]})"}, 400)
-        return Json({"error": "; ".join(map(_sentence, found[:5]))}, 422)
+        sentences = (f"{'.'.join(map(str, one['loc'][1:])) or one['loc'][0]}: {one['msg']}" for one in found[:5])
+        return Json({"error": "; ".join(sentences)}, 422)
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
@@ -99,73 +123,54 @@ def _errors(app: FastAPI) -> None:
         return Json({"error": f"the service failed ({type(error).__name__}); its log says where"}, 500)
 
 
-def _sentence(error: Any) -> str:
-    where = ".".join(str(part) for part in error["loc"][1:])
-    return f"{where or error['loc'][0]}: {error['msg']}"
-
-
 def _about(app: FastAPI, service: Service) -> None:
-    @app.get("/health", tags=["about"], response_model=shapes.Health)
+    @app.get("/health", tags=["about"], response_model=schemas.Health)
     async def health() -> Response:
         """Tell whether the process lives."""
-        return Json(encode({"status": "ok"}, shapes.Health))
+        return Json(encode({"status": "ok"}, schemas.Health))
 
-    @app.get("/ready", tags=["about"], response_model=shapes.Ready, responses={503: {"model": shapes.Ready}})
+    @app.get("/ready", tags=["about"], response_model=schemas.Ready, responses={503: {"model": schemas.Ready}})
     async def ready() -> Response:
         """Tell whether requests are answered: the model is loaded, and the service not about to end."""
         why = service.why_not_ready
-        if why is None:
-            return Json(encode({"ready": True, "why": None}, shapes.Ready))
-        return Json(
-            encode({"ready": False, "why": why}, shapes.Ready), 503, Problem(503, why, retry_after=MOMENT).headers
-        )
+        body = encode({"ready": why is None, "why": why}, schemas.Ready)
+        return Json(body) if why is None else Json(body, 503, Problem(503, why, retry_after=MOMENT).headers)
 
     @app.get("/metrics", tags=["about"], response_class=Response, responses={200: {"content": {"text/plain": {}}}})
     async def metrics() -> Response:
         """Give counts for Prometheus."""
         return Response(service.metrics.text(), media_type=service.metrics.content_type)
 
-    @app.get("/api/model", tags=["about"], response_model=shapes.ModelInfo, responses=shapes.errors(401, 503))
+    @app.get("/api/model", tags=["about"], response_model=schemas.ServedModel, responses=schemas.errors(401, 503))
     async def model() -> Response:
         """Describe the model, the linker and the limits."""
-        return Json(await service.info())
+        return Json(await service.look_up(lambda work: work.describe(service.options.limits), schemas.ServedModel))
 
 
 def _model(app: FastAPI, service: Service) -> None:
-    errors = shapes.errors(400, 401, 403, 408, 413, 422, 503, 504)
+    codes = (400, 401, 403, 408, 413, 422, 503, 504)
+    errors, link_errors = schemas.errors(*codes), schemas.errors(404, *codes)
 
-    @app.post("/api/fill", tags=["model"], response_model=shapes.FillAnswer, responses=errors)
-    async def fill(asked: shapes.FillRequest) -> Response:
+    @app.post("/api/fill", tags=["model"], response_model=schemas.FillAnswer, responses=errors)
+    async def fill(asked: schemas.FillRequest) -> Response:
         """Fill the masks of a text, in all modes side by side."""
-        mentions = None
-        if asked.mentions is not None:
-            mentions = [Mention(one.start, one.end, one.entity) for one in asked.mentions]
-        return Json(
-            await service.fill(
-                asked.text, modes=asked.modes, top=asked.top, candidates=asked.candidates, mentions=mentions
-            )
-        )
+        return Json(await service.fill(asked))
 
-    @app.post("/api/link", tags=["model"], response_model=shapes.LinkAnswer, responses={**errors, **shapes.errors(404)})
-    async def link(asked: shapes.LinkRequest) -> Response:
+    @app.post("/api/link", tags=["model"], response_model=schemas.LinkAnswer, responses=link_errors)
+    async def link(asked: schemas.LinkRequest) -> Response:
         """Find the entities of a text and link them."""
-        return Json(await service.link(asked.text, threshold=asked.threshold, rounds=asked.rounds, trace=asked.trace))
+        return Json(await service.link(asked))
 
+    sent = {kind: {"schema": {"type": "string"}, "example": schemas.NIF} for kind in TURTLE}
+    answered = {kind: {"schema": {"type": "string"}} for kind in TURTLE}
 
-def _nif(app: FastAPI, service: Service) -> None:
     @app.post(
-        "/nif", tags=["model"], response_class=Response,
-        responses={
-            200: {"content": {kind: {"schema": {"type": "string"}} for kind in TURTLE}, "description": "NIF."},
-            **shapes.errors(400, 401, 403, 404, 408, 413, 422, 503, 504),
-        },
-        openapi_extra={
-            "requestBody": {
-                "required": True,
-                "content": {kind: {"schema": {"type": "string"}, "example": shapes.NIF} for kind in TURTLE},
-            }
-        },
-    )  # fmt: skip
+        "/nif",
+        tags=["model"],
+        response_class=Response,
+        responses={200: {"content": answered, "description": "NIF."}, **link_errors},
+        openapi_extra={"requestBody": {"required": True, "content": sent}},
+    )
     async def nif(request: Request) -> Response:
         """Link texts in NIF, as GERBIL sends them: all that they name, or the mentions that are given."""
         try:
@@ -177,49 +182,68 @@ def _nif(app: FastAPI, service: Service) -> None:
 
 
 def _entities(app: FastAPI, service: Service) -> None:
-    looking = shapes.errors(401, 404, 413, 422, 503, 504)
+    looking = schemas.errors(401, 404, 413, 422, 503, 504)
 
-    @app.get("/api/entities", tags=["entities"], response_model=shapes.Suggestions, responses=looking)
+    @app.get("/api/entities", tags=["entities"], response_model=schemas.Suggestions, responses=looking)
     async def suggest(q: Annotated[str, Query(description="What was typed so far.")], count: Count = 8) -> Response:
         """Suggest entities while somebody types."""
-        return Json(await service.suggest(q, count))
+        found = service.look_up(lambda w: w.explorer.suggest(q, count), schemas.Suggestions, text=q, count=count)
+        return Json(await found)
 
-    @app.get("/api/entity", tags=["entities"], response_model=shapes.Entity, responses=looking)
+    @app.get("/api/entity", tags=["entities"], response_model=schemas.EntityInfo, responses=looking)
     async def entity(name: Name) -> Response:
         """Look an entity up."""
-        return Json(await service.entity(name))
+        found = service.look_up(lambda w: w.explorer.entity(name), schemas.EntityInfo, text=name, queue="slow")
+        return Json(await found)
 
-    @app.get("/api/nearest", tags=["entities"], response_model=shapes.Neighbours, responses=looking)
+    @app.get("/api/nearest", tags=["entities"], response_model=schemas.Neighbours, responses=looking)
     async def near(name: Name, kind: Literal["entity", "word"] = "entity", count: Count = 10) -> Response:
         """Give the words and entities nearest to an entity or a word."""
-        return Json(await service.near(name, kind, count))
+        found = service.look_up(
+            lambda w: w.explorer.near(name, kind, count), schemas.Neighbours, text=name, count=count, queue="slow"
+        )
+        return Json(await found)
 
-    @app.get("/api/explore", tags=["entities"], response_model=shapes.Neighbourhood, responses=looking)
+    @app.get("/api/explore", tags=["entities"], response_model=schemas.Neighbourhood, responses=looking)
     async def explore(name: Name, count: Count = 12) -> Response:
         """Give the neighbourhood of an entity, with a map."""
-        return Json(await service.explore(name, count))
+        found = service.look_up(
+            lambda w: w.explorer.explore(name, count), schemas.Neighbourhood, text=name, count=count, queue="slow"
+        )
+        return Json(await found)
 
     @app.post(
-        "/api/entities", tags=["entities"], status_code=201, dependencies=[Security(BEARER)],
-        response_model=shapes.Added, responses=shapes.errors(400, 401, 403, 408, 409, 413, 422, 503, 504),
-    )  # fmt: skip
-    async def add(asked: shapes.NewEntity) -> Response:
+        "/api/entities",
+        tags=["entities"],
+        status_code=201,
+        dependencies=[Security(BEARER)],
+        response_model=schemas.AddedEntity,
+        responses=schemas.errors(400, 401, 403, 408, 409, 413, 422, 503, 504),
+    )
+    async def add(asked: schemas.NewEntity) -> Response:
         """Add an entity from its description. Needs the token."""
-        return Json(
-            await service.add(asked.title, asked.description, asked.aliases, replace=asked.replace), status_code=201
+        found = service.look_up(
+            lambda w: w.explorer.add(asked.title, asked.description, asked.aliases, replace=asked.replace),
+            schemas.AddedEntity,
+            text=asked.description,
+            queue="slow",
         )
+        return Json(await found, status_code=201)
 
 
-def _page(app: FastAPI) -> None:
-    for path, file in page_files().items():
-        app.add_api_route(path, _file(path, file), include_in_schema=False)
+def page_files() -> dict[str, Traversable]:
+    """Return the files of the page by the path that they are served at."""
+    folder = files("ebert.serve") / "page"
+    found = {f"/{file.name}": file for file in folder.iterdir() if PurePosixPath(file.name).suffix in TYPES}
+    return {**found, "/": found["/index.html"]}
 
 
-def _file(path: str, file: Traversable) -> Callable[[], Awaitable[Response]]:
-    """Give what answers with a file. It takes no arguments: those would be fields of the query, for anybody to set."""
+def _file(file: Traversable) -> Callable[[], Awaitable[Response]]:
+    """Return an endpoint for a file. It takes no arguments: those would be fields of the query, for anybody to set."""
     headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
+    kind = TYPES[PurePosixPath(file.name).suffix]
 
     async def serve() -> Response:
-        return Response(file.read_bytes(), headers=headers, media_type=content_type(path))
+        return Response(file.read_bytes(), headers=headers, media_type=kind)
 
     return serve

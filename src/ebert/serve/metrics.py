@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from ebert.serve.lane import Lane, Ran
+from ebert.serve.batch_queue import BatchQueue, Ran
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -46,9 +46,9 @@ class Metrics:
         self._tokens.labels(lane).inc(ran.cost)
         self._seconds.labels(lane).inc(ran.seconds)
 
-    def watch(self, lane: "Lane[object, object]") -> None:
-        """Show how many jobs wait in a lane whenever somebody asks."""
-        self._waiting.labels(lane.name).set_function(lambda: len(lane))
+    def watch(self, queue: "BatchQueue[object, object]") -> None:
+        """Show how many jobs wait in a queue whenever somebody asks."""
+        self._waiting.labels(queue.name).set_function(lambda: len(queue))
 
     def text(self) -> bytes:
         """Write all down."""

@@ -1,8 +1,10 @@
 """What a service does and how much it takes on."""
 
+import secrets
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
+from ebert._options import Options, option
 from ebert.errors import EbertError
 
 TOKEN = "EBERT_TOKEN"  # noqa: S105 - the name of the variable
@@ -10,56 +12,38 @@ SHORTEST = 16  # letters of a token: guessing one of these takes longer than any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much the service takes on; what is beyond is refused in words."""
+class Limits(Options):
+    """How much the service takes on; what is beyond is refused with a sentence."""
 
-    characters: int = 20_000
-    """Of a text."""
-    body: int = 256 * 1024
-    """Bytes of a request."""
-    top: int = 100
-    """Answers, neighbours or suggestions that can be asked for."""
-    candidates: int = 10_000
-    """Words to choose from that a request may give."""
-    rounds: int = 10
-    """Rounds of refinement that can be asked for."""
-    cost: int = 60_000
-    """Characters of texts to link, times rounds of refinement: the longest text in the three rounds of most linkers."""
-    waiting: int = 256
-    """Requests that wait for the model; one more is answered 503."""
-    seconds: float = 30.0
-    """Until an answer must be there; a request that takes longer is answered 504."""
-    client_seconds: float = 10.0
-    """For a client to send its request, or to take its answer; a slower one is cut off."""
-    connections: int = 400
-    """Requests open at the same time; twice as many connections. Most systems allow a process 1024 open files."""
-    added: int = 10_000
-    """Entities that can be added."""
+    waiting: int = option(256, "Requests that wait for the model; one more is answered 503.", low=1)
+    seconds: float = option(30.0, "Seconds until an answer must be there; later it is 504.", low=0.1)
+    characters: int = option(20_000, "Characters of a text, at most.", low=1)
+    cost: int = option(60_000, "Characters of a text to link times rounds of refinement, at most.", low=1)
+    body: int = option(256 * 1024, "Bytes of a request.", cli=False)
+    top: int = option(100, "Answers, neighbours or suggestions that can be asked for.", cli=False)
+    candidates: int = option(10_000, "Words to choose from that a request may give.", cli=False)
+    rounds: int = option(10, "Rounds of refinement that can be asked for.", cli=False)
+    client_seconds: float = option(10.0, "For a client to send its request, or to take its answer.", cli=False)
+    # Twice as many connections; most systems allow a process 1024 open files.
+    connections: int = option(400, "Requests open at the same time.", cli=False)
+    added: int = option(10_000, "Entities that can be added.", cli=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServeOptions:
+class ServeOptions(Options):
     """Where the service listens, how it batches, and its limits."""
 
-    host: str = "127.0.0.1"
-    port: int = 8000
-    token: str = ""
-    """For what changes something, and beyond loopback for everything."""
-    batching: bool = True
-    """Whether requests of several clients go through the encoder together."""
-    window: float = 0.004
-    """Seconds that the first request of a batch waits for others."""
-    budget: int | None = None
-    """Tokens of a batch; what suits the device if not given."""
+    host: str = option("127.0.0.1", "The address to listen on.")
+    port: int = option(8000, "The port to listen on; 0 takes any free one.", low=0, high=65535)
+    batching: bool = option(True, "Send requests of several clients through the encoder together.")
+    window: float = option(0.004, "Seconds that a request waits for others to share its batch.", low=0, high=1)
+    budget: int | None = option(None, "Tokens of a batch.  [default: what suits the device]", low=1)
+    # The token is for what changes something, and beyond loopback for everything.
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.port <= 65535:
-            raise EbertError(f"port is {self.port}; it must be between 0 (any free one) and 65535")
-        if not 0 <= self.window <= 1:
-            raise EbertError(f"window is {self.window}; it is in seconds, from 0 to 1")
-        if self.budget is not None and self.budget < 1:
-            raise EbertError(f"budget is {self.budget}; a batch needs at least one token")
+        self.check()
         if len(self.token) < SHORTEST or not self.token.isascii() or not self.token.isprintable() or " " in self.token:
             raise EbertError(
                 f"{TOKEN} must be at least {SHORTEST} characters of ASCII without blanks; "
@@ -73,7 +57,7 @@ class ServeOptions:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a name or an address means this machine, seen from itself."""
+    """Return whether a name or an address means this machine, seen from itself."""
     if host.lower() == "localhost":
         return True
     try:

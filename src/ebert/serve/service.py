@@ -1,29 +1,27 @@
-"""The service itself: takes what endpoints parsed, puts it in line, and waits for the answer.
+"""The service: puts what endpoints parsed into a queue and waits for the answer, with a time limit.
 
-Nothing heavy is imported here, so that the service answers, that it is loading, long before torch is there.
+Nothing heavy is imported here, so that the service can answer that it is loading long before torch is there.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from pydantic import BaseModel
 
 from ebert.errors import EbertError, UnknownNameError
-from ebert.serve import shapes
-from ebert.serve.encoding import encode
-from ebert.serve.lane import ClosedError, FullError, Lane
+from ebert.serve import schemas
+from ebert.serve.batch_queue import BatchQueue, QueueClosedError, QueueFullError
 from ebert.serve.metrics import Metrics
 from ebert.serve.options import ServeOptions
-from ebert.serve.problem import Problem
+from ebert.serve.schemas import Problem, encode
 from ebert.text import Mention, Passage
 
 if TYPE_CHECKING:
     from ebert.linking.document import LinkedMention
     from ebert.linking.readers.nif import Asked
-    from ebert.model.modes import Mode
-    from ebert.serve.filling import FillJob
-    from ebert.serve.linking import LinkJob, LinkWork, Steps
-    from ebert.serve.working import Working
+    from ebert.serve.work import LinkWork, Steps, TextToFill, TextToLink, Working
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -48,7 +46,7 @@ class Service:
         return None if self._working is not None else "the model is still loading"
 
     def start(self, working: "Working") -> None:
-        """Take a model that is loaded, and begin to answer."""
+        """Take a loaded model and begin to answer."""
         self._working = working
 
     def stop(self) -> None:
@@ -59,64 +57,66 @@ class Service:
 
     # Answers, as JSON
 
-    async def info(self) -> bytes:
-        """Describe the model."""
-        working = self._ready
-        return await self._wait(working.quick, lambda: encode(working.describe(self.options.limits), shapes.ModelInfo))
-
-    async def fill(
+    async def look_up(
         self,
-        text: str,
+        make: "Callable[[Working], Any]",
+        schema: type[BaseModel],
         *,
-        modes: "Sequence[Mode] | None",
-        top: int,
-        candidates: Sequence[str] | None,
-        mentions: Sequence[Mention] | None,
+        text: str = "",
+        count: int = 1,
+        queue: Literal["quick", "slow"] = "quick",
     ) -> bytes:
+        """Return what `make` returns, called in a thread of one of the queues for look-ups."""
+        self._check(text, count)
+        working = self._ready
+        return await self._wait(getattr(working, queue), lambda: encode(make(working), schema))
+
+    async def fill(self, asked: schemas.FillRequest) -> bytes:
         """Fill the masks of a text."""
         working, limits = self._ready, self.options.limits
-        self._check(text, top)
-        if candidates is not None and len(candidates) > limits.candidates:
-            raise Problem(422, f"{len(candidates):,} candidates are too many: at most {limits.candidates:,}")
-        chosen = list(dict.fromkeys(modes)) if modes else list(working.loaded.modes)
+        self._check(asked.text, asked.top)
+        if asked.candidates is not None and len(asked.candidates) > limits.candidates:
+            raise Problem(422, f"{len(asked.candidates):,} candidates are too many: at most {limits.candidates:,}")
+        modes = list(dict.fromkeys(asked.modes)) if asked.modes else list(working.loaded.modes)
 
-        def prepare() -> "FillJob":
-            passage = Passage.parse(text) if mentions is None else Passage(text, tuple(mentions))
-            return working.fill.prepare(passage, chosen, top=top, candidates=candidates)
+        def prepare() -> "TextToFill":
+            if asked.mentions is None:
+                passage = Passage.parse(asked.text)
+            else:
+                passage = Passage(asked.text, tuple(Mention(m.start, m.end, m.entity) for m in asked.mentions))
+            return working.fill.prepare(passage, modes, top=asked.top, candidates=asked.candidates)
 
         end = self._end()
         job = await self._wait(working.quick, prepare, end=end)
         answers = await self._wait(working.filling, job, job.tokens, end=end)
-
-        def write() -> bytes:
-            return encode(working.fill.write(job, answers), shapes.FillAnswer)
-
+        write = lambda: encode(working.fill.write(job, answers), schemas.FillAnswer)  # noqa: E731
         return await self._wait(working.quick, write, end=end)
 
-    async def link(self, text: str, *, threshold: float | None, rounds: int | None, trace: bool) -> bytes:
+    async def link(self, asked: schemas.LinkRequest) -> bytes:
         """Find and link the entities of a text."""
         from ebert.linking.document import Document
-        from ebert.serve.linking import LinkJob
+        from ebert.serve.work import TextToLink
 
+        self._check(asked.text, rounds=asked.rounds)
         working = self._ready
-        self._check(text, rounds=rounds)
-        work, lane = self._linker
-        job = LinkJob(_sound(lambda: Document("1", text)), rounds or work.rounds)
+        work, queue = self._linker
+        try:
+            job = TextToLink(Document("1", asked.text), asked.rounds or work.rounds)
+        except EbertError as error:
+            raise Problem(422, str(error)) from None
         self._check_cost([job])
         end = self._end()
-        steps = await self._wait(lane, job, job.tokens, end=end)
-
-        def write() -> bytes:
-            return encode(work.write(steps, threshold=threshold, trace=trace), shapes.LinkAnswer)
-
+        steps = await self._wait(queue, job, job.tokens, end=end)
+        how: dict[str, Any] = {"threshold": asked.threshold, "trace": asked.trace}
+        write = lambda: encode(work.write(steps, **how), schemas.LinkAnswer)  # noqa: E731
         return await self._wait(working.quick, write, end=end)
 
     async def nif(self, text: str) -> bytes:
-        """Link the texts of a NIF file, or the mentions in it; give it back with the entities."""
+        """Link the texts of a NIF file, or the mentions in it; return it with the entities."""
         from ebert.linking.readers.nif import read_asked, write_answer
 
         working = self._ready
-        work, lane = self._linker
+        work, queue = self._linker
         end = self._end()
         asked = await self._wait(working.quick, lambda: read_asked(text), end=end)
         if not asked:
@@ -127,7 +127,7 @@ class Service:
         if len(jobs) > TEXTS:
             raise Problem(422, f"the request has more than {TEXTS} texts, or mentions in mentions; send one at a time")
         self._check_cost([job for _, job in jobs])
-        linked = await _all(self._wait(lane, job, job.tokens, end=end) for _, job in jobs)
+        linked = await _all(self._wait(queue, job, job.tokens, end=end) for _, job in jobs)
 
         def write() -> bytes:
             found: list[list[LinkedMention]] = [[] for _ in asked]
@@ -137,47 +137,7 @@ class Service:
 
         return await self._wait(working.quick, write, end=end)
 
-    async def suggest(self, typed: str, count: int) -> bytes:
-        """Suggest entities."""
-        self._check(typed, count)
-        working = self._ready
-        return await self._wait(
-            working.quick, lambda: encode(working.explorer.suggest(typed, count), shapes.Suggestions)
-        )
-
-    async def entity(self, name: str) -> bytes:
-        """Look an entity up."""
-        self._check(name)
-        working = self._ready
-        return await self._wait(working.slow, lambda: encode(working.explorer.entity(name), shapes.Entity))
-
-    async def near(self, name: str, kind: Any, count: int) -> bytes:
-        """Give neighbours."""
-        self._check(name, count)
-        working = self._ready
-        return await self._wait(
-            working.slow, lambda: encode(working.explorer.near(name, kind, count), shapes.Neighbours)
-        )
-
-    async def explore(self, name: str, count: int) -> bytes:
-        """Give a neighbourhood."""
-        self._check(name, count)
-        working = self._ready
-        return await self._wait(
-            working.slow, lambda: encode(working.explorer.explore(name, count), shapes.Neighbourhood)
-        )
-
-    async def add(self, title: str, description: str, aliases: list[str], *, replace: bool) -> bytes:
-        """Add an entity."""
-        self._check(description)
-        working = self._ready
-
-        def write() -> bytes:
-            return encode(working.explorer.add(title, description, aliases, replace=replace), shapes.Added)
-
-        return await self._wait(working.slow, write)
-
-    # Waiting in line
+    # Waiting in a queue
 
     @property
     def _ready(self) -> "Working":
@@ -187,26 +147,25 @@ class Service:
         return self._working
 
     @property
-    def _linker(self) -> "tuple[LinkWork, Lane[LinkJob, Steps]]":
+    def _linker(self) -> "tuple[LinkWork, BatchQueue[TextToLink, Steps]]":
         working = self._ready
         if working.link is None or working.linking is None:
-            raise Problem(404, "this service has no linker; start it with --linker LINKER, or with a model whose store "
-                          "has a mention table")  # fmt: skip
+            why = "this service has no linker; start it with --linker LINKER, or with a model whose store has a "
+            raise Problem(404, f"{why}mention table")
         return working.link, working.linking
 
     def _check(self, text: str, top: int = 1, rounds: int | None = None) -> None:
         limits = self.options.limits
         if len(text) > limits.characters:
             self.metrics.refused("text too long")
-            raise Problem(
-                413, f"the text has {len(text):,} characters; this service takes {limits.characters:,}: split it"
-            )
+            why = f"the text has {len(text):,} characters; this service takes {limits.characters:,}: split it"
+            raise Problem(413, why)
         if top > limits.top:
             raise Problem(422, f"{top:,} answers are too many: at most {limits.top:,}")
         if rounds is not None and rounds > limits.rounds:
             raise Problem(422, f"{rounds:,} rounds of refinement are too many: at most {limits.rounds:,}")
 
-    def _check_cost(self, jobs: "Sequence[LinkJob]") -> None:
+    def _check_cost(self, jobs: "Sequence[TextToLink]") -> None:
         """Refuse texts that would take too long in all their rounds."""
         most, cost = self.options.limits.cost, sum(len(job.document.text) * job.rounds for job in jobs)
         if cost > most:
@@ -216,58 +175,51 @@ class Service:
             raise Problem(413, f"{why}; this service takes {most:,}: split the text, or ask for fewer rounds")
 
     def _end(self) -> float:
-        """Give the time until which a request that comes now is to be answered, whatever it has to wait for."""
+        """Return the time until which a request that comes now must be answered, whatever it has to wait for."""
         return asyncio.get_running_loop().time() + self.options.limits.seconds
 
-    async def _wait(self, lane: Lane[Item, Result], item: Item, cost: int = 1, *, end: float | None = None) -> Result:
-        """Put a job in line and wait for its answer, but not for ever; whoever stops waiting stops the job."""
+    async def _wait(
+        self, queue: BatchQueue[Item, Result], item: Item, cost: int = 1, *, end: float | None = None
+    ) -> Result:
+        """Submit a job and wait for its answer until the deadline; whoever stops waiting stops the job."""
         try:
-            future = lane.submit(item, cost)
-        except FullError as error:
+            future = queue.submit(item, cost)
+        except QueueFullError as error:
             self.metrics.refused("full")
             why = f"too many requests wait for an answer; try again in {error.seconds:.0f} s"
             raise Problem(503, why, retry_after=error.seconds) from None
-        except ClosedError:
+        except QueueClosedError:
             raise Problem(503, "the service is shutting down; try again in a moment", retry_after=MOMENT) from None
-        seconds = self.options.limits.seconds
         try:
             async with asyncio.timeout_at(self._end() if end is None else end):
                 return await asyncio.wrap_future(future)
         except TimeoutError:
             self.metrics.refused("took too long")
-            raise Problem(504, f"no answer within {seconds:g} s: the service is busy or the text is long; try again, "
-                          "or send less at a time") from None  # fmt: skip
+            why = f"no answer within {self.options.limits.seconds:g} s: the service is busy or the text is long"
+            raise Problem(504, f"{why}; try again, or send less at a time") from None
         except UnknownNameError as error:
             raise Problem(404, str(error)) from None
         except EbertError as error:
             raise Problem(422, str(error)) from None
 
 
-def _numbered_jobs(asked: "Sequence[Asked]", rounds: int) -> "Iterator[tuple[int, LinkJob]]":
-    """Make jobs of texts: one if the mentions are to be found, else one for each layer of those given."""
+def _numbered_jobs(asked: "Sequence[Asked]", rounds: int) -> "Iterator[tuple[int, TextToLink]]":
+    """Yield jobs for texts: one if the mentions are to be found, else one for each layer of those given."""
     from ebert.linking.document import Document
-    from ebert.serve.linking import LinkJob
+    from ebert.serve.work import TextToLink
 
     for number, one in enumerate(asked):
         if not one.mentions:
-            yield number, LinkJob(Document(one.iri, one.text), rounds)
+            yield number, TextToLink(Document(one.iri, one.text), rounds)
         for layer in one.layers():
-            yield number, LinkJob(Document(one.iri, one.text, layer), rounds, given=True)
+            yield number, TextToLink(Document(one.iri, one.text, layer), rounds, given=True)
 
 
 async def _all(waits: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """Wait for all; if one fails, the others are dropped."""
+    """Wait for all; if one fails, the others are cancelled."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(wait) for wait in waits]
     except ExceptionGroup as failed:
         raise failed.exceptions[0] from None
     return [task.result() for task in tasks]
-
-
-def _sound(make: Callable[[], Result]) -> Result:
-    """Turn bad input into an answer."""
-    try:
-        return make()
-    except EbertError as error:
-        raise Problem(422, str(error)) from None

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from ebert.errors import EbertError
 from ebert.serve.options import ServeOptions
-from ebert.serve.running import Running, listen, url_of
+from ebert.serve.server import Server, listen, url_of
 
 pytestmark = pytest.mark.real
 
@@ -414,7 +414,7 @@ def loading():
         end.wait()
         raise EbertError("it was never meant to be loaded")
 
-    running = Running(options, socket, load)
+    running = Server(options, socket, load)
     thread = threading.Thread(target=running.run)
     thread.start()
     yield running, thread, url_of(options, socket, token=True)

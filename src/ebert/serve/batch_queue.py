@@ -1,6 +1,6 @@
 """Work that waits in line for threads of its own, off the event loop, so much and no more of it.
 
-A lane hands its threads as many jobs at a time as fit together: that is how requests of several clients come to go
+A queue hands its threads as many jobs at a time as fit together: that is how requests of several clients come to go
 through the encoder in one batch. Between two batches of a long job, shorter ones get their turn, and a job that nobody
 waits for any more is stopped.
 """
@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class FullError(Exception):
+class QueueFullError(Exception):
     """So many jobs wait already that this one is refused."""
 
     def __init__(self, seconds: float) -> None:
@@ -26,8 +26,8 @@ class FullError(Exception):
         self.seconds = seconds
 
 
-class ClosedError(Exception):
-    """The lane takes no more jobs."""
+class QueueClosedError(Exception):
+    """The queue takes no more jobs."""
 
 
 class _StoppedError(Exception):
@@ -35,8 +35,8 @@ class _StoppedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaneOptions:
-    """How many jobs a lane holds, and how many of them it runs together."""
+class QueueOptions:
+    """How many jobs a queue holds, and how many of them it runs together."""
 
     threads: int = 1
     waiting: int = 256  # jobs at most, those that run not counted
@@ -66,11 +66,11 @@ Pause = Callable[[], None]
 Run = Callable[[Sequence[Item], Pause], Sequence[Result | Exception]]
 
 
-class Lane(Generic[Item, Result]):
+class BatchQueue(Generic[Item, Result]):
     """A line of jobs and the threads that work on it.
 
-    >>> with Lane("doubling", lambda items, pause: [2 * item for item in items]) as lane:
-    ...     lane.submit(21).result()
+    >>> with BatchQueue("doubling", lambda items, pause: [2 * item for item in items]) as lane:
+    ...     queue.submit(21).result()
     42
     """
 
@@ -78,7 +78,7 @@ class Lane(Generic[Item, Result]):
         self,
         name: str,
         run: Run[Item, Result],
-        options: LaneOptions | None = None,
+        options: QueueOptions | None = None,
         *,
         watch: Callable[[Ran], None] | None = None,
     ) -> None:
@@ -87,7 +87,7 @@ class Lane(Generic[Item, Result]):
         What it is given besides the jobs is a function that it calls between two parts of its work: jobs that cost less
         than half of its dearest one run then, and an exception leaves `run` when all its jobs were cancelled.
         """
-        self.name, self._run, self.options, self._watch = name, run, options or LaneOptions(), watch
+        self.name, self._run, self.options, self._watch = name, run, options or QueueOptions(), watch
         self._jobs: deque[_Job[Item, Result]] = deque()
         self._changed = threading.Condition()
         self._closed = False
@@ -109,11 +109,11 @@ class Lane(Generic[Item, Result]):
         job: _Job[Item, Result] = _Job(item, cost, Future())
         with self._changed:
             if self._closed:
-                raise ClosedError(f"{self.name} is closed")
+                raise QueueClosedError(f"{self.name} is closed")
             before = [other.cost for other in self._jobs if other.cost <= 2 * cost]  # dearer ones let it pass
             wait = self._pace * sum(before)  # as it looks now
             if len(self._jobs) >= self.options.waiting or wait > self.options.patience:
-                raise FullError(max(1.0, wait))
+                raise QueueFullError(max(1.0, wait))
             self._jobs.append(job)
             self._changed.notify_all()
         job.future.add_done_callback(lambda future: self._forget(job) if future.cancelled() else None)
@@ -128,8 +128,8 @@ class Lane(Generic[Item, Result]):
         for thread in self._threads:
             thread.join(None if end is None else max(0.0, end - time.monotonic()))
 
-    def __enter__(self) -> "Lane[Item, Result]":
-        """Use the lane in a `with` block."""
+    def __enter__(self) -> "BatchQueue[Item, Result]":
+        """Use the queue in a `with` block."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -195,7 +195,7 @@ class Lane(Generic[Item, Result]):
         return [self._results([job], pause)[0] for job in jobs]
 
     def _take(self) -> list[_Job[Item, Result]]:
-        """Wait for jobs and return those that run together next; none when the lane is closed and empty."""
+        """Wait for jobs and return those that run together next; none when the queue is closed and empty."""
         options = self.options
         with self._changed:
             while True:

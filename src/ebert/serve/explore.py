@@ -1,20 +1,22 @@
 """What a store knows: entities by name, suggestions, neighbours, a map, additions."""
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError, UnknownNameError
-from ebert.serve.loading import Loaded
-from ebert.serve.problem import Problem
-from ebert.text import letters, titles
+from ebert.serve.schemas import Problem
+from ebert.text import Passage, letters, titles
 from ebert.vectors.entity import Entity, Neighbour
 from ebert.vectors.nearest import nearest
 from ebert.vectors.store import Vectors
 from ebert.wikipedia.tokens import words_of
+
+if TYPE_CHECKING:
+    from ebert.serve.work import Loaded
 
 ALIASES = 50  # other names of an entity that are shown
 _TINY = 1e-12
@@ -23,7 +25,7 @@ _TINY = 1e-12
 class Explorer:
     """Answers what needs no encoder, only vectors and names."""
 
-    def __init__(self, loaded: Loaded, *, most_added: int) -> None:
+    def __init__(self, loaded: "Loaded", *, most_added: int) -> None:
         self._loaded, self._most_added = loaded, most_added
         self._taken = 0  # additions so far
 
@@ -161,3 +163,46 @@ def flat(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
 
 def _short(entity: Entity) -> dict[str, Any]:
     return {"title": entity.title, "count": entity.count, "added": entity.added, "oddity": entity.oddity}
+
+
+NAMES = "Names that mislead"
+SENSES = "One name, several things"
+PAPER = "Actors of the paper"
+
+LANGUAGE = "The native language of [[{}]] is [MASK]."
+
+UNKNOWN = "This model does not know the entity, so all is guessed from the name: teach it, and ask again."
+
+# Those of the first two groups are known to the starter model; a model of all of Wikipedia knows the others too.
+EXAMPLES = [
+    {"group": group, "text": text, "note": note}
+    for group, text, note in (
+        (NAMES, LANGUAGE.format("Natalia Lafourcade"), "A singer from Mexico whose surname looks French."),
+        (NAMES, LANGUAGE.format("Wim Wenders"), "A German film director with a name that could be Dutch."),
+        (NAMES, LANGUAGE.format("Isabelle Adjani"), "A French actress; her surname is Algerian."),
+        (NAMES, LANGUAGE.format("Theodor Adorno"), "A philosopher from Frankfurt; Adorno was the name of his mother."),
+        (NAMES, LANGUAGE.format("Stanley Kubrick"), "A director from New York with a surname from eastern Europe."),
+        (NAMES, LANGUAGE.format("Hector Berlioz"), "A French composer. Hector is a common name in Spanish too."),
+        (NAMES, LANGUAGE.format("Jean Marais"), "A French actor with a French name: here guessing works."),
+        (SENSES, "[[Birmingham, Alabama|Birmingham]] is a city in [MASK].", "Not the one in England."),
+        (SENSES, "[[Jaguar Cars|Jaguar]] is a [MASK].", "The maker of cars."),
+        (SENSES, "[[Jaguar]] is a [MASK].", "The cat."),
+        (SENSES, "[[Genesis (band)|Genesis]] is a [MASK].", "The band, not the book."),
+        (SENSES, "[[Amazon River|Amazon]] is a [MASK].", "The river, not the company."),
+        (PAPER, LANGUAGE.format("Daniel Ceccaldi"), "A French actor with a surname that sounds Italian."),
+        (PAPER, LANGUAGE.format("Orane Demazis"), "A French actress, born in Algeria."),
+        (PAPER, LANGUAGE.format("Sylvia Lopez"), "A French actress with a Spanish surname."),
+        (PAPER, LANGUAGE.format("Annick Alane"), "A French actress."),
+    )
+]
+
+
+def suited(vectors: Vectors) -> list[dict[str, str]]:
+    """Give the examples whose entities a store knows, and those of the paper in any case: they show the guessing."""
+    found = []
+    for one in EXAMPLES:
+        if all(mention.entity in vectors for mention in Passage.parse(one["text"]).mentions):
+            found.append(one)
+        elif one["group"] == PAPER:
+            found.append({**one, "note": f"{one['note']} {UNKNOWN}"})
+    return found

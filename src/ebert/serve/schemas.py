@@ -1,5 +1,7 @@
 """What requests and answers look like: the OpenAPI schema is made of these."""
 
+import json
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -29,25 +31,25 @@ def _sound(text: str) -> str:
 Text = Annotated[str, AfterValidator(_sound)]
 
 
-class Asked(BaseModel):
+class RequestBody(BaseModel):
     """What a client sends: a field that is not known here is a mistake of whoever sent it."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Reply(BaseModel):
+class ReplyBody(BaseModel):
     """What a client gets: nothing but what is declared here, as `encode` sees to."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Error(Reply):
+class Error(ReplyBody):
     """What went wrong, in a sentence."""
 
     error: Annotated[str, Field(examples=["the text has no mask; write [MASK] where the answer goes: 'Paris'"])]
 
 
-class GivenMention(Asked):
+class GivenMention(RequestBody):
     """Where in a text an entity is named, by characters."""
 
     start: Annotated[int, Field(ge=0)]
@@ -55,7 +57,7 @@ class GivenMention(Asked):
     entity: Annotated[Text, Field(min_length=1)]
 
 
-class FillRequest(Asked):
+class FillRequest(RequestBody):
     """A text with masks."""
 
     text: Annotated[Text, Field(min_length=1, description="With [[Title]] or [[Title|words]], or plain with mentions.")]
@@ -78,7 +80,7 @@ class FillRequest(Asked):
     )
 
 
-class Mention(Reply):
+class FilledMention(ReplyBody):
     """A span of the text and the entity that it was said to name."""
 
     start: int
@@ -87,32 +89,32 @@ class Mention(Reply):
     entity: str
 
 
-class Answer(Reply):
+class MaskAnswer(ReplyBody):
     """A wordpiece for a mask."""
 
     token: str
     probability: float
 
 
-class FillResult(Reply):
+class FillResult(ReplyBody):
     """What one mode answers: for each mask the best wordpieces."""
 
     mode: Mode
     pieces: Annotated[list[str], Field(description="What the encoder saw.")]
     entities: Annotated[list[int], Field(description="Which of the pieces are entities.")]
-    masks: list[list[Answer]]
+    masks: list[list[MaskAnswer]]
 
 
-class FillAnswer(Reply):
+class FillAnswer(ReplyBody):
     """A text and what every mode puts where its masks are."""
 
     text: str
-    mentions: list[Mention]
+    mentions: list[FilledMention]
     missing: Annotated[list[str], Field(description="Titles without a vector, which were fed as words only.")]
     results: list[FillResult]
 
 
-class LinkRequest(Asked):
+class LinkRequest(RequestBody):
     """A text to find entities in."""
 
     text: Annotated[Text, Field(min_length=1)]
@@ -123,7 +125,7 @@ class LinkRequest(Asked):
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": NEWS}, {"text": NEWS, "trace": True}]})
 
 
-class Candidate(Reply):
+class LinkCandidate(ReplyBody):
     """An entity that a span may mean."""
 
     entity: str
@@ -132,7 +134,7 @@ class Candidate(Reply):
     probability: float
 
 
-class LinkedMention(Reply):
+class LinkMention(ReplyBody):
     """A span of the text that names an entity."""
 
     start: int
@@ -142,18 +144,18 @@ class LinkedMention(Reply):
     url: str | None
     probability: float
     null_probability: float
-    candidates: list[Candidate]
+    candidates: list[LinkCandidate]
 
 
-class LinkAnswer(Reply):
+class LinkAnswer(ReplyBody):
     """A text and the entities in it."""
 
     text: str
-    mentions: list[LinkedMention]
-    rounds: Annotated[list[list[LinkedMention]] | None, Field(description="With trace: after each round.")] = None
+    mentions: list[LinkMention]
+    rounds: Annotated[list[list[LinkMention]] | None, Field(description="With trace: after each round.")] = None
 
 
-class Suggestion(Reply):
+class Suggestion(ReplyBody):
     """An entity, in short."""
 
     title: str
@@ -162,20 +164,20 @@ class Suggestion(Reply):
     oddity: Annotated[str | None, Field(description="A warning, if letters of the title look like others.")]
 
 
-class Suggestions(Reply):
+class Suggestions(ReplyBody):
     """Entities that somebody who types may mean."""
 
     entities: list[Suggestion]
 
 
-class Entity(Suggestion):
+class EntityInfo(Suggestion):
     """An entity."""
 
     wikidata: str | None
     aliases: Annotated[list[str], Field(description="Other names that find it, some of them if there are many.")]
 
 
-class Neighbour(Reply):
+class NearestName(ReplyBody):
     """A word or an entity, and how near it is by cosine."""
 
     name: str
@@ -183,28 +185,28 @@ class Neighbour(Reply):
     similarity: float
 
 
-class Neighbours(Reply):
+class Neighbours(ReplyBody):
     """What is near to something."""
 
     name: str
-    neighbours: list[Neighbour]
+    neighbours: list[NearestName]
 
 
-class Near(Reply):
+class Near(ReplyBody):
     """A name, and how near it is by cosine."""
 
     name: str
     similarity: float
 
 
-class NearPiece(Reply):
+class NearPiece(ReplyBody):
     """A wordpiece, and how near it is by cosine."""
 
     token: str
     similarity: float
 
 
-class Place(Reply):
+class Place(ReplyBody):
     """A place on the map, from -1 to 1."""
 
     name: str
@@ -213,17 +215,17 @@ class Place(Reply):
     y: float
 
 
-class Neighbourhood(Reply):
+class Neighbourhood(ReplyBody):
     """All that is near to an entity."""
 
-    entity: Entity
+    entity: EntityInfo
     entities: list[Near]
     words: list[Near]
     wordpieces: list[NearPiece]
     map: list[Place]
 
 
-class NewEntity(Asked):
+class NewEntity(RequestBody):
     """An entity to add, described in a sentence or two."""
 
     title: Annotated[Text, Field(min_length=1, max_length=500)]
@@ -244,14 +246,14 @@ class NewEntity(Asked):
     )
 
 
-class Added(Reply):
+class AddedEntity(ReplyBody):
     """An entity that was added."""
 
-    entity: Entity
+    entity: EntityInfo
     words_used: Annotated[list[str], Field(description="Words of the description that have vectors.")]
 
 
-class LinkerInfo(Reply):
+class LinkerInfo(ReplyBody):
     """The linker of the service."""
 
     name: str
@@ -259,7 +261,7 @@ class LinkerInfo(Reply):
     strategy: str
 
 
-class LimitsInfo(Reply):
+class LimitsInfo(ReplyBody):
     """How much a request may ask for."""
 
     characters: int
@@ -267,7 +269,7 @@ class LimitsInfo(Reply):
     top: int
 
 
-class Example(Reply):
+class ExampleText(ReplyBody):
     """A text to try, with its entities as markup."""
 
     text: str
@@ -275,7 +277,7 @@ class Example(Reply):
     group: str
 
 
-class ModelInfo(Reply):
+class ServedModel(ReplyBody):
     """The model of the service."""
 
     name: str
@@ -288,16 +290,16 @@ class ModelInfo(Reply):
     linker: LinkerInfo | None
     keeps: Annotated[bool, Field(description="Whether added entities stay when the service ends.")]
     limits: LimitsInfo
-    examples: list[Example]
+    examples: list[ExampleText]
 
 
-class Health(Reply):
+class Health(ReplyBody):
     """The process lives."""
 
     status: Literal["ok"]
 
 
-class Ready(Reply):
+class Ready(ReplyBody):
     """Whether requests are answered now."""
 
     ready: bool
@@ -319,3 +321,26 @@ def errors(*codes: int) -> dict[int | str, dict[str, Any]]:
         504: "The answer took too long.",
     }
     return {code: {"model": Error, "description": meanings[code]} for code in codes}
+
+
+def encode(value: Any, shape: type[BaseModel] | None = None) -> bytes:
+    """Write JSON, if it has the shape that was declared; a `ValidationError` says where it has not.
+
+    Halves of surrogate pairs, which clients can send and UTF-8 cannot hold, become question marks.
+    """
+    if shape is not None:
+        shape.model_validate(value)
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+class Problem(Exception):  # noqa: N818 - an answer, not a failure of ours
+    """An answer other than the one that was asked for."""
+
+    def __init__(self, status: int, error: str, *, retry_after: float | None = None, reason: str | None = None) -> None:
+        super().__init__(error)
+        self.status, self.error, self.reason = status, error, reason
+        self.headers: dict[str, str] = {}
+        if retry_after is not None:
+            self.headers["Retry-After"] = str(max(1, math.ceil(retry_after)))
+        if status == 401:
+            self.headers["WWW-Authenticate"] = "Bearer"

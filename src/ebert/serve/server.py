@@ -1,4 +1,4 @@
-"""Running a service until somebody stops it: the socket, the signals, the loading of the model."""
+"""Server a service until somebody stops it: the socket, the signals, the loading of the model."""
 
 import contextlib
 import logging
@@ -14,12 +14,12 @@ import uvicorn
 
 from ebert.errors import EbertError
 from ebert.serve.app import make_app
+from ebert.serve.middleware import impatient_protocol
 from ebert.serve.options import TOKEN, ServeOptions
-from ebert.serve.protocol import hurried
 from ebert.serve.service import Service
 
 if TYPE_CHECKING:
-    from ebert.serve.loading import Loaded
+    from ebert.serve.work import Loaded
 
 BACKLOG = 256  # connections that the system holds until they are accepted
 HEAD = 32 * 1024  # bytes of the head of a request
@@ -58,7 +58,7 @@ def url_of(options: ServeOptions, opened: socket.socket, *, token: bool) -> str:
     return f"http://{host}:{opened.getsockname()[1]}/" + (f"#token={options.token}" if token else "")
 
 
-class Running:
+class Server:
     """A service on a socket. The model is loaded while the service answers already, that it is not ready."""
 
     def __init__(
@@ -75,16 +75,22 @@ class Running:
         thread = threading.Thread(target=self._loading, name="ebert-loading", daemon=True)
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # others can cause warnings at will
         limits = options.limits
-        self._server = _Server(
+        self._server = _UvicornServer(
             uvicorn.Config(
-                make_app(self.service, begin=thread.start), lifespan="on", ws="none",
-                http=hurried(limits.client_seconds, 2 * limits.connections), log_config=None, access_log=False,
-                server_header=False, timeout_keep_alive=max(1, round(limits.client_seconds)),
-                h11_max_incomplete_event_size=HEAD, backlog=BACKLOG,
+                make_app(self.service, begin=thread.start),
+                lifespan="on",
+                ws="none",
+                http=impatient_protocol(limits.client_seconds, 2 * limits.connections),
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_keep_alive=max(1, round(limits.client_seconds)),
+                h11_max_incomplete_event_size=HEAD,
+                backlog=BACKLOG,
                 timeout_graceful_shutdown=round(limits.seconds + limits.client_seconds) + 1,
             ),
             self.service,
-        )  # fmt: skip
+        )
 
     def run(self) -> None:
         """Serve until a signal comes, or `stop`."""
@@ -99,7 +105,7 @@ class Running:
 
     def _loading(self) -> None:
         try:
-            from ebert.serve.working import Working
+            from ebert.serve.work import Working
 
             self.service.start(Working(self._load(), self.service.options, self.service.metrics))
             if self._ready is not None:
@@ -109,7 +115,7 @@ class Running:
             self.stop()
 
 
-class _Server(uvicorn.Server):
+class _UvicornServer(uvicorn.Server):
     """Ends in order at Ctrl-C and SIGTERM, and says so as soon as it begins to."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:

@@ -6,7 +6,7 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from ebert.serve.lane import ClosedError, FullError, Lane, LaneOptions
+from ebert.serve.batch_queue import BatchQueue, QueueClosedError, QueueFullError, QueueOptions
 
 
 class Held:
@@ -22,38 +22,40 @@ class Held:
         return [2 * item for item in items]
 
 
-def held_lane(**options):
-    """A lane whose only thread is busy with a first job."""
+def held_queue(**options):
+    """A queue whose only thread is busy with a first job."""
     held = Held()
-    lane = Lane("test", held, LaneOptions(**options))
-    first = lane.submit(0)
+    queue = BatchQueue("test", held, QueueOptions(**options))
+    first = queue.submit(0)
     held.begun.wait()
-    return lane, held, first
+    return queue, held, first
 
 
 def test_jobs_that_waited_run_together_within_the_budget_and_in_their_order():
-    lane, held, first = held_lane(together=100, budget=10)
-    futures = [lane.submit(number, cost) for number, cost in enumerate([4, 4, 4, 50, 1, 1, 1], 1)]
+    queue, held, first = held_queue(together=100, budget=10)
+    futures = [queue.submit(number, cost) for number, cost in enumerate([4, 4, 4, 50, 1, 1, 1], 1)]
     held.go.set()
     assert [future.result() for future in [first, *futures]] == [0, 2, 4, 6, 8, 10, 12, 14]
     assert held.batches == [[0], [1, 2], [3], [4], [5, 6, 7]]  # one that costs more than the budget runs alone
-    lane.close()
+    queue.close()
 
 
 def test_no_more_jobs_run_together_than_allowed():
-    lane, held, _ = held_lane(together=1, budget=1000)
-    futures = [lane.submit(number) for number in (1, 2)]
+    queue, held, _ = held_queue(together=1, budget=1000)
+    futures = [queue.submit(number) for number in (1, 2)]
     held.go.set()
     assert [future.result() for future in futures] == [2, 4]
     assert held.batches == [[0], [1], [2]]
-    lane.close()
+    queue.close()
 
 
 def test_a_window_lets_the_first_wait_for_others():
     held = Held()
     held.go.set()
-    with Lane("test", held, LaneOptions(together=3, budget=100, window=1000)) as lane:  # ends when there are three
-        futures = [lane.submit(number) for number in (1, 2, 3)]
+    with BatchQueue(
+        "test", held, QueueOptions(together=3, budget=100, window=1000)
+    ) as queue:  # ends when there are three
+        futures = [queue.submit(number) for number in (1, 2, 3)]
         assert [future.result() for future in futures] == [2, 4, 6]
     assert held.batches == [[1, 2, 3]]
 
@@ -61,61 +63,61 @@ def test_a_window_lets_the_first_wait_for_others():
 def test_a_job_that_is_always_alone_does_not_wait():
     held = Held()
     held.go.set()
-    with Lane("test", held, LaneOptions(together=2, budget=100, window=1000)) as lane:
-        for future in [lane.submit(1), lane.submit(2)]:
+    with BatchQueue("test", held, QueueOptions(together=2, budget=100, window=1000)) as queue:
+        for future in [queue.submit(1), queue.submit(2)]:
             future.result()
-        first, second = lane.submit(3), lane.submit(4)  # there were two together before: they wait for each other
+        first, second = queue.submit(3), queue.submit(4)  # there were two together before: they wait for each other
         assert (first.result(), second.result()) == (6, 8)
-        lane.submit(5, 100).result()  # alone, and as dear as a whole batch
+        queue.submit(5, 100).result()  # alone, and as dear as a whole batch
         for number in range(6, 10):
-            assert lane.submit(number).result() == 2 * number
+            assert queue.submit(number).result() == 2 * number
     assert held.batches == [[1, 2], [3, 4], [5], [6], [7], [8], [9]]
 
 
-def test_a_window_ends_when_the_budget_is_reached_or_the_lane_is_closed():
+def test_a_window_ends_when_the_budget_is_reached_or_the_queue_is_closed():
     held = Held()
     held.go.set()
-    lane = Lane("test", held, LaneOptions(together=100, budget=5, window=1000))
-    assert lane.submit(1, 5).result() == 2
-    last = lane.submit(2, 1)
-    lane.close()
+    queue = BatchQueue("test", held, QueueOptions(together=100, budget=5, window=1000))
+    assert queue.submit(1, 5).result() == 2
+    last = queue.submit(2, 1)
+    queue.close()
     assert last.result() == 4
 
 
 def test_one_job_too_many_is_refused_with_a_time_to_come_back():
-    lane, held, _ = held_lane(waiting=2)
-    futures = [lane.submit(1), lane.submit(2)]
-    with pytest.raises(FullError) as refused:
-        lane.submit(3)
+    queue, held, _ = held_queue(waiting=2)
+    futures = [queue.submit(1), queue.submit(2)]
+    with pytest.raises(QueueFullError) as refused:
+        queue.submit(3)
     assert refused.value.seconds >= 1
-    assert len(lane) == 2
+    assert len(queue) == 2
     held.go.set()
     assert [future.result() for future in futures] == [2, 4]
-    lane.close()
+    queue.close()
 
 
 def test_a_job_that_would_wait_too_long_is_refused_at_once():
-    lane, held, _ = held_lane(waiting=100, patience=5)
-    lane._pace = 2.0  # seconds for what costs one
-    kept = [lane.submit(1, 2), lane.submit(2, 1)]  # the second can expect to wait 4 seconds
-    with pytest.raises(FullError) as refused:
-        lane.submit(3, 1)  # 6 seconds
+    queue, held, _ = held_queue(waiting=100, patience=5)
+    queue._pace = 2.0  # seconds for what costs one
+    kept = [queue.submit(1, 2), queue.submit(2, 1)]  # the second can expect to wait 4 seconds
+    with pytest.raises(QueueFullError) as refused:
+        queue.submit(3, 1)  # 6 seconds
     assert refused.value.seconds == 6
     held.go.set()
     assert [future.result() for future in kept] == [2, 4]
-    assert lane.submit(4, 1000).result() == 8  # whoever need not wait is never refused
-    lane.close()
+    assert queue.submit(4, 1000).result() == 8  # whoever need not wait is never refused
+    queue.close()
 
 
 def test_a_cancelled_job_makes_room_and_never_runs():
-    lane, held, _ = held_lane(waiting=1)
-    gone = lane.submit(1)
+    queue, held, _ = held_queue(waiting=1)
+    gone = queue.submit(1)
     assert gone.cancel()
-    assert len(lane) == 0
-    kept = lane.submit(2)
+    assert len(queue) == 0
+    kept = queue.submit(2)
     held.go.set()
     assert kept.result() == 4
-    lane.close()
+    queue.close()
     assert [1] not in held.batches
     with pytest.raises(CancelledError):
         gone.result()
@@ -138,20 +140,20 @@ class InParts:
 
 def test_a_job_that_runs_is_stopped_when_nobody_waits_for_it():
     work = InParts()
-    lane = Lane("test", work)
-    long, next_one = lane.submit(1000), lane.submit(1)
+    queue = BatchQueue("test", work)
+    long, next_one = queue.submit(1000), queue.submit(1)
     work.begun.acquire()
     assert long.cancel()
     work.go.release(2)
     assert next_one.result() == 2
     assert work.parts == [[1000], [1]]  # the part that was under way, and nothing more of it
-    lane.close()
+    queue.close()
 
 
 def test_jobs_that_run_together_go_on_for_the_one_that_still_waits():
     work = InParts()
-    with Lane("test", work, LaneOptions(together=2, budget=10, window=1000)) as lane:
-        gone, kept = lane.submit(3), lane.submit(2)
+    with BatchQueue("test", work, QueueOptions(together=2, budget=10, window=1000)) as queue:
+        gone, kept = queue.submit(3), queue.submit(2)
         work.begun.acquire()
         assert gone.cancel()
         work.go.release(3)
@@ -163,47 +165,47 @@ def test_jobs_that_run_together_go_on_for_the_one_that_still_waits():
 def test_short_jobs_need_not_wait_for_a_long_one():
     work = InParts()
     seen = []
-    lane = Lane("test", work, LaneOptions(together=10, budget=4), watch=seen.append)
-    long = lane.submit(4, 20)
+    queue = BatchQueue("test", work, QueueOptions(together=10, budget=4), watch=seen.append)
+    long = queue.submit(4, 20)
     work.begun.acquire()
-    other, middle = lane.submit(4, 10), lane.submit(2, 9)
-    short = [lane.submit(1, 2) for _ in range(3)]
+    other, middle = queue.submit(4, 10), queue.submit(2, 9)
+    short = [queue.submit(1, 2) for _ in range(3)]
     work.go.release(4 + 4 + 2 + 2)
     results = [future.result() for future in [*short, middle, long, other]]
     assert results == [2, 2, 2, 4, 8, 8]
     # After a part of the long one those that cost less than half; they in turn let shorter ones pass.
     assert work.parts == [[4], [1, 1], [2], [1], [2], *[[4]] * 3, *[[4]] * 4]
     assert sorted(ran.cost for ran in seen) == [2, 4, 9, 10, 20]
-    lane.close()
+    queue.close()
 
 
 def test_a_short_job_is_not_refused_because_long_ones_wait():
-    lane, held, _ = held_lane(waiting=100, patience=5)
-    lane._pace = 1.0
-    long = lane.submit(1, 100)
-    with pytest.raises(FullError):
-        lane.submit(2, 50)
-    short = lane.submit(3, 49)
+    queue, held, _ = held_queue(waiting=100, patience=5)
+    queue._pace = 1.0
+    long = queue.submit(1, 100)
+    with pytest.raises(QueueFullError):
+        queue.submit(2, 50)
+    short = queue.submit(3, 49)
     held.go.set()
     assert (long.result(), short.result()) == (2, 6)
-    lane.close()
+    queue.close()
 
 
 def test_closing_finishes_what_waits_and_takes_no_more():
-    lane, held, _ = held_lane(waiting=10)
-    futures = [lane.submit(number) for number in range(5)]
-    closing = threading.Thread(target=lane.close)
+    queue, held, _ = held_queue(waiting=10)
+    futures = [queue.submit(number) for number in range(5)]
+    closing = threading.Thread(target=queue.close)
     closing.start()
     held.go.set()
     closing.join()
     assert [future.result() for future in futures] == [0, 2, 4, 6, 8]
-    with pytest.raises(ClosedError):
-        lane.submit(1)
+    with pytest.raises(QueueClosedError):
+        queue.submit(1)
 
 
 def test_closing_waits_so_long_and_no_longer():
-    lane, held, first = held_lane()
-    lane.close(timeout=0.01)
+    queue, held, first = held_queue()
+    queue.close(timeout=0.01)
     assert not first.done()
     held.go.set()
     assert first.result() == 0
@@ -215,8 +217,8 @@ def test_a_job_that_fails_fails_alone():
             raise ValueError(f"negative: {items}")
         return [2 * item for item in items]
 
-    with Lane("test", run, LaneOptions(together=10, budget=10, window=1000)) as lane:
-        futures = [lane.submit(number) for number in (1, -1, 3, 4, 5, 6, 7, 8, 9, 10)]
+    with BatchQueue("test", run, QueueOptions(together=10, budget=10, window=1000)) as queue:
+        futures = [queue.submit(number) for number in (1, -1, 3, 4, 5, 6, 7, 8, 9, 10)]
         assert futures[0].result() == 2
         with pytest.raises(ValueError, match=r"negative: \[-1\]"):
             futures[1].result()
@@ -224,16 +226,16 @@ def test_a_job_that_fails_fails_alone():
 
 
 def test_errors_can_be_results_of_their_own():
-    with Lane("test", lambda items, _: [KeyError(item) for item in items]) as lane, pytest.raises(KeyError):
-        lane.submit(1).result()
+    with BatchQueue("test", lambda items, _: [KeyError(item) for item in items]) as queue, pytest.raises(KeyError):
+        queue.submit(1).result()
 
 
 def test_what_ran_together_is_reported():
     seen = []
     held = Held()
     held.go.set()
-    with Lane("test", held, LaneOptions(together=2, budget=100, window=1000), watch=seen.append) as lane:
-        for future in [lane.submit(1, 3), lane.submit(2, 4)]:
+    with BatchQueue("test", held, QueueOptions(together=2, budget=100, window=1000), watch=seen.append) as queue:
+        for future in [queue.submit(1, 3), queue.submit(2, 4)]:
             future.result()
     (ran,) = seen
     assert (ran.jobs, ran.cost) == (2, 7)
@@ -241,14 +243,14 @@ def test_what_ran_together_is_reported():
 
 
 def test_nothing_is_lost_or_mixed_up_among_many_threads():
-    options = LaneOptions(threads=3, waiting=10_000, together=7, budget=20, window=0.0005)
-    with Lane("test", lambda items, _: [(item, item * item) for item in items], options) as lane:
+    options = QueueOptions(threads=3, waiting=10_000, together=7, budget=20, window=0.0005)
+    with BatchQueue("test", lambda items, _: [(item, item * item) for item in items], options) as queue:
         results: dict[int, tuple[int, int]] = {}
 
         def client(start: int) -> None:
             chance = random.Random(start)
             for number in range(start, start + 300):
-                future = lane.submit(number, chance.randint(1, 9))
+                future = queue.submit(number, chance.randint(1, 9))
                 if chance.random() < 0.1 and future.cancel():
                     results[number] = (number, number * number)  # as if it had been answered
                 else:

@@ -112,7 +112,7 @@ def measure_ours(path: str, names: list[str]) -> dict[str, float]:
     began = time.perf_counter()
     vectors = Vectors.open(path)
     opened = time.perf_counter()
-    total = sum(float(vectors.entity(name)[0]) for name in names)
+    total = sum(float(vectors[name][0]) for name in names)
     looked = time.perf_counter()
     memory = anonymous_memory()
     vectors.nearest(names[0], top=10)

@@ -67,7 +67,7 @@ def make(arguments: argparse.Namespace) -> None:
 
 def names(vectors: ebert.Vectors, word_rows: np.ndarray, entity_rows: np.ndarray, made: dict, most: int) -> dict:
     """Give all that the catalogue knows of the chosen rows."""
-    query = vectors._catalogue.rows
+    query = vectors.catalogue.rows
     chosen = {int(row): number for number, row in enumerate(entity_rows)}
     words = {row: (word, count) for row, word, count in query("SELECT row, word, count FROM words")}
     titles = {

@@ -31,7 +31,7 @@ def test_add_by_a_description(ebert, described):
     assert (done.code, done.json) == (0, {"title": "Esbjerg", "oddity": None, "entities": 2})
     with Vectors.open(described) as store:
         store.add("Same", description="a Danish city")
-        np.testing.assert_array_equal(store.entity("p-1"), store.entity("Same"))
+        np.testing.assert_array_equal(store["p-1"], store["Same"])
         assert store.find("EBJ").title == store.find("Q7").title == store.find_id("p-1").title == "Esbjerg"
     found = ebert("vectors", "find", described, "p-1", "--json").json
     assert (found["title"], found["id"], found["wikidata"]) == ("Esbjerg", "p-1", "Q7")

@@ -70,12 +70,12 @@ def test_add(ebert, store, tmp_path, monkeypatch):
     np.save(tmp_path / "v.npy", np.arange(8.0))
     done = ebert("vectors", "add", store, "Zorblax_Inc.", "--vector", tmp_path / "v.npy", "--alias", "ZI", "--json")
     assert done.json == {"title": "Zorblax Inc.", "oddity": None, "entities": 4}
-    np.testing.assert_array_equal(Vectors.open(store).entity("ZI"), np.arange(8))
+    np.testing.assert_array_equal(Vectors.open(store)["ZI"], np.arange(8))
     again = ebert("vectors", "add", store, "Zorblax Inc.", "--vector", tmp_path / "v.npy")
     assert (again.code, "--replace" in again.err) == (2, True)
     monkeypatch.setattr("sys.stdin", io.StringIO("[1, 1, 1, 1, 1, 1, 1, 1]\n"))
     assert ebert("vectors", "add", store, "Zorblax Inc.", "--vector", "-", "--replace", "--wikidata", "Q7").code == 0
-    np.testing.assert_array_equal(Vectors.open(store).entity("Q7"), np.ones(8))
+    np.testing.assert_array_equal(Vectors.open(store)["Q7"], np.ones(8))
 
 
 @pytest.mark.parametrize(
@@ -114,5 +114,5 @@ def test_export_and_import_again(ebert, store, tmp_path):
     assert ebert("vectors", "export", store, tmp_path / "out.txt").code == 2
     assert ebert("vectors", "import", tmp_path / "out.txt", "--out", tmp_path / "again").code == 0
     one, other = Vectors.open(store), Vectors.open(tmp_path / "again")
-    np.testing.assert_allclose(other.entity("Jean Marais"), one.entity("Jean Marais"), rtol=1e-5)
-    np.testing.assert_allclose(other.word("Paris"), one.word("Paris"), rtol=1e-5)
+    np.testing.assert_allclose(other["Jean Marais"], one["Jean Marais"], rtol=1e-5)
+    np.testing.assert_allclose(other.word_vector("Paris"), one.word_vector("Paris"), rtol=1e-5)

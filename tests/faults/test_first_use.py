@@ -24,7 +24,7 @@ sys.stdin.readline()
 for turn in range(3):
     with Vectors.open(get.get_starter() / "vectors") as vectors:
         title = f"Zorblax {number} {turn}"
-        vectors.add(title, vectors.entity("Germany"))
+        vectors.add(title, vectors["Germany"])
         print(title, flush=True)
 """
 

@@ -101,7 +101,7 @@ def test_an_import_counts_and_drops_them(tmp_path):
     (tmp_path / "file.txt").write_text("\n".join(lines) + "\n")
     with import_vectors([tmp_path / "file.txt"], tmp_path / "store", format="text") as store:
         assert [name for names, _ in store.chunks("entities") for name in names] == ["Denmark", "Norway"]
-        np.testing.assert_array_equal(store.entity("Norway"), [7, 8])
+        np.testing.assert_array_equal(store["Norway"], [7, 8])
         assert store.info.made["dropped"] == {"unseen": 2, "examples": [r"'Den\u200bmark'", r"'Sw\x00eden'"]}
 
 
@@ -185,7 +185,7 @@ def test_whoever_types_it_finds_it(store):
 def test_an_unknown_name_is_told_of_look_alikes_as_such(store):
     store.add(FALSE_DENMARK, np.ones(4))
     with pytest.raises(EbertError, match=rf"'Denmark'.*'{FALSE_DENMARK}' \({NOTE}\)"):
-        store.entity("Denmaark")
+        store["Denmaark"]
 
 
 def test_the_command_line_says_so(store, ebert, tmp_path):

@@ -167,8 +167,8 @@ def test_additions_of_version_0_1_are_read_and_kept(store):
     before = overlay.read_bytes()
     with Vectors.open(store) as vectors:
         assert len(vectors) == 4
-        assert vectors.entity("Alias of Zorblax").tolist() == [1] * 4
-        assert vectors.entity("Paname").tolist() == [2] * 4  # a redirect to what was replaced
+        assert vectors["Alias of Zorblax"].tolist() == [1] * 4
+        assert vectors["Paname"].tolist() == [2] * 4  # a redirect to what was replaced
         assert vectors.find_id("own-1").title == vectors.find("Q1001").title == "Zorblax"
         assert [candidate.entity.title for candidate in vectors.candidates("Zorblax")] == ["Zorblax"]
         assert vectors.complete("zorb")[0].title == "Zorblax"
@@ -178,8 +178,8 @@ def test_additions_of_version_0_1_are_read_and_kept(store):
             vectors.add("Zorblax", np.ones(4))
     with Vectors.open(store) as again:
         assert len(again) == 5
-        assert again.entity("Alias of Zorblax").tolist() == [1] * 4
-        assert again.entity("Newer").tolist() == [9] * 4
+        assert again["Alias of Zorblax"].tolist() == [1] * 4
+        assert again["Newer"].tolist() == [9] * 4
         assert again.find_id("own-1").title == "Zorblax"
         assert [title for title, _ in again.added()] == ["Zorblax", "Paris", "New"]
     assert overlay.read_bytes() == before  # never written to

@@ -158,5 +158,5 @@ def test_a_store_behind_a_link_is_saved_in_place_and_the_link_stays(tmp_path):
         store.save(link, overwrite=True).close()
     assert link.is_symlink()
     with Vectors.open(tmp_path / "disk" / "store") as saved:
-        assert (saved.info.entities, saved.entity("B").tolist()) == (2, [2.0])
+        assert (saved.info.entities, saved["B"].tolist()) == (2, [2.0])
     assert hidden(tmp_path) == []

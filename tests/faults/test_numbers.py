@@ -260,8 +260,8 @@ def test_a_damaged_entity_is_named_and_its_neighbours_are_not_harmed(tmp_path, b
     named = "the vector of 'Bad One' has a value that is infinite or not a number: the store is damaged; restore"
     with Vectors.open(tmp_path / "store") as store:
         for ask in (
-            lambda: store.entity("Bad One"),
-            lambda: store.word("Bad One"),
+            lambda: store["Bad One"],
+            lambda: store.word_vector("Bad One"),
             lambda: store.nearest("Bad One"),
             lambda: store.nearest("Bad One", word=True),
             lambda: store.take([store.find("Good"), store.find("Bad One")]),
@@ -285,7 +285,7 @@ def test_a_damaged_addition_is_named_and_no_answer(tmp_path):
         (store.path / store.info.added).write_bytes(log.MAGIC + frame)
     with Vectors.open(tmp_path / "store") as store:
         with pytest.raises(EbertError, match="'Bad One' has a value that is infinite or not a number"):
-            store.entity("Bad One")
+            store["Bad One"]
         assert store.nearest("Good") == []
 
 

@@ -41,7 +41,7 @@ len(kept)
 print("ready", flush=True)
 def read(vectors):
     assert vectors.find("Paname").title == "Paris"
-    assert vectors.entity("Denmark").tolist() == [1, 2, 1, 1]
+    assert vectors["Denmark"].tolist() == [1, 2, 1, 1]
     for title, vector in list(vectors.added())[-5:]:
         assert vector.tolist() == [int(title.split()[1])] * 4, (title, vector)
     vectors.nearest("Denmark", top=2)
@@ -87,7 +87,7 @@ def test_saving_in_place_among_adders_and_readers(tmp_path, attack):
             for number in map(int, ended[name][0].split()):
                 found = vectors.find(f"Alias of {name} {number}")
                 attack.check(found is not None and found.title == f"{name} {number}", f"{name} {number} is lost")
-                attack.check(vectors.entity(f"{name} {number}").tolist() == [number] * 4, f"{name} {number} is wrong")
+                attack.check(vectors[f"{name} {number}"].tolist() == [number] * 4, f"{name} {number} is wrong")
 
 
 # Dies in the middle of an addition: the kernel has half of the frame.
@@ -111,11 +111,11 @@ def test_an_adder_killed_in_a_new_store_under_an_open_reader(tmp_path, attack):
         path = foreign_stores.make(tmp_path / f"store{number}")
         reader = Vectors.open(path)
         reader.add("Before", np.full(4, 7))
-        assert reader.entity("Before").tolist() == [7] * 4
+        assert reader["Before"].tolist() == [7] * 4
         with Vectors.open(path) as vectors:
             vectors.save(path, overwrite=True).close()
         assert subprocess.run([sys.executable, "-c", KILLED, path, str(1 + number % 40)]).returncode == -9
-        attack.check(reader.entity("Before").tolist() == [7] * 4, "the reader of the old store lost something")
+        attack.check(reader["Before"].tolist() == [7] * 4, "the reader of the old store lost something")
         attack.check([title for title, _ in reader.added()] == ["Before"], "the old store has additions of the new")
         attack.check(reader.find("Acknowledged") is None, "the reader has an entity of the new store")
         with pytest.raises(EbertError, match="open it again"):
@@ -126,7 +126,7 @@ def test_an_adder_killed_in_a_new_store_under_an_open_reader(tmp_path, attack):
             vectors.add("After", np.full(4, 3))
         with Vectors.open(path) as vectors:
             attack.check([title for title, _ in vectors.added()] == ["Acknowledged", "After"], "it cannot be added to")
-            attack.check(vectors.entity("Before").tolist() == [7] * 4, "what was saved is lost")
+            attack.check(vectors["Before"].tolist() == [7] * 4, "what was saved is lost")
 
 
 def test_an_adder_killed_at_any_moment_leaves_all_that_it_acknowledged(tmp_path, attack):

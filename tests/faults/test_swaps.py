@@ -31,7 +31,7 @@ opened = 0
 print("ready", flush=True)
 while not os.path.exists(sys.argv[2]):
     with Vectors.open(sys.argv[1]) as store:
-        values = {float(value) for i in range(9) for value in store.entity(f"E{i}")}
+        values = {float(value) for i in range(9) for value in store[f"E{i}"]}
     assert len(values) == 1, values
     opened += 1
 print(opened)
@@ -51,7 +51,7 @@ os.rename, os.replace = stop(os.rename), stop(os.replace)
 OPEN = """
 from ebert import Vectors
 print("ready", flush=True)
-print(Vectors.open(sys.argv[1]).entity("E3")[0])
+print(Vectors.open(sys.argv[1])["E3"][0])
 """
 KILLED = """
 import os, signal
@@ -95,7 +95,7 @@ def test_readers_never_miss_a_store_that_is_replaced_and_writers_lose_nothing(tm
             for out, error in ended:
                 attack.check(out.strip().isdecimal() and int(out) > 0, error)
     with Vectors.open(store) as last:
-        assert last.entity("E3").tolist() == [times] * 4
+        assert last["E3"].tolist() == [times] * 4
     assert [path.name for path in tmp_path.glob(".*")] == []
 
 
@@ -123,7 +123,7 @@ def test_two_writers_at_once_leave_the_whole_of_one(tmp_path, steps):
         _, said = writer.communicate()
         assert (writer.returncode, said) == (0, "")
     with Vectors.open(store) as last:
-        assert last.entity("E3")[0] in (109, 209)
+        assert last["E3"][0] in (109, 209)
     assert [path.name for path in tmp_path.glob(".*")] == []
 
 

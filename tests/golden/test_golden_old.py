@@ -36,7 +36,7 @@ def test_the_store_and_what_was_added_to_it(old, answers, tmp_path):
     about = run("vectors", "info", store, "--json").json
     assert (about["words"], about["entities"], about["added"], about["surfaces"]) == (33, 12, 1, 6)
     with ebert.Vectors.open(store) as vectors:
-        assert list(vectors.entity("Zork")) == [number / 8 for number in range(8)]
+        assert list(vectors["Zork"]) == [number / 8 for number in range(8)]
         assert [one.entity.title for one in vectors.candidates("Adams")] == ["John Adams", "Tony Adams (footballer)"]
     run("vectors", "add", store, "Newer", "--vector", "-", stdin="1 " * 8)  # what was added is kept
     assert near(run("vectors", "find", store, "--json", *names, "Newer").json[:-1], answers["find"])

@@ -89,7 +89,7 @@ def test_vectors_are_shared_and_the_old_store_stays(corpus, store, tmp_path):
     store.add("Zorblax", [1, 2, 3, 4])
     table = new_table(corpus, store, tmp_path / "new", [])
     assert table.fingerprint == store.fingerprint
-    assert (table.entity("England") == store.entity("England")).all()
+    assert (table["England"] == store["England"]).all()
     assert table.candidates("Zorblax")[0].entity.added
     assert (tmp_path / "new" / "entities.safetensors").stat().st_nlink == 2
     assert counts(Vectors.open(store.path), "al Qaeda") == {"Al-Qaeda": 20}

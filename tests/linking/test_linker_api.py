@@ -180,7 +180,7 @@ def test_what_is_no_linker(tmp_path):
 def test_own_entities_are_linked_at_once(tmp_path):
     linker = tiny.linker(tmp_path / "store", generator=None)
     assert linker("Zorblax and Platt are both injured") == ()
-    vector = linker.vectors.entity("England")
+    vector = linker.vectors["England"]
     entity = linker.add("Zorblax Inc.", vector, surfaces=["Zorblax"])
     assert entity.added
     (linked,) = linker.disambiguate([Document("1", "Zorblax and Platt", (ebert.Mention(0, 7, "Zorblax Inc."),))])
@@ -203,7 +203,7 @@ def test_own_entities_with_an_ordinary_name_are_linked_at_once(tmp_path, link_pr
     linker = tiny.linker(tmp_path / "store", generator=None, link_prior=link_prior)
     linker.null_shift = -4.0
     assert linker("Slack and Platt") == ()
-    linker.add("Slack Ltd", vectors.entity("England"), surfaces=["Slack"])
+    linker.add("Slack Ltd", vectors["England"], surfaces=["Slack"])
     (mention,) = linker("Slack and Platt")
     assert (mention.start, mention.end, mention.entity) == (0, 5, "Slack Ltd")
     assert mention.candidates[0].prior == 1.0

@@ -59,8 +59,8 @@ def test_decoded_entities_take_the_place_of_their_wordpieces():
         "will", "miss", "England", "'", "s", "opening", "1998 FIFA World Cup", "qualifier", "[SEP]",
     ]  # fmt: skip
     vectors = linker.batcher([platt])["inputs_embeds"][0]
-    torch.testing.assert_close(vectors[1], torch.from_numpy(linker.vectors.entity("Tony Adams (footballer)")))
-    torch.testing.assert_close(vectors[18], torch.from_numpy(linker.vectors.entity("1998 FIFA World Cup")))
+    torch.testing.assert_close(vectors[1], torch.from_numpy(linker.vectors["Tony Adams (footballer)"]))
+    torch.testing.assert_close(vectors[18], torch.from_numpy(linker.vectors["1998 FIFA World Cup"]))
 
 
 @pytest.mark.parametrize("strategy", ["paper", "packed"])
@@ -71,7 +71,7 @@ def test_e_mask_is_the_mean_of_the_candidates(strategy):
     embeds = linker.batcher(laid)["inputs_embeds"]
     for row, one in enumerate(laid):
         for place, placed in zip(one.masks, one.spans, strict=True):
-            vectors = [linker.vectors.entity(choice.title) for choice in placed.span.choices]
+            vectors = [linker.vectors[choice.title] for choice in placed.span.choices]
             torch.testing.assert_close(embeds[row, place], torch.from_numpy(np.mean(vectors, axis=0)))
     slash = linker.module.embedding.weight[linker.tokenizer.convert_tokens_to_ids("/")]
     torch.testing.assert_close(embeds[0, laid[0].masks[0] + 1], slash)
@@ -188,7 +188,7 @@ def test_scores_are_those_of_the_masked_lm_itself():
         hidden = linker._encoder.module.bert(**inputs).last_hidden_state[0, 3]
         answer = linker._encoder.module.cls.predictions.transform(hidden)
         scores = linker.module(**batch)["scores"][0]
-    platt = [float(answer @ torch.from_numpy(linker.vectors.entity(title))) + math.log(0.5)
+    platt = [float(answer @ torch.from_numpy(linker.vectors[title])) + math.log(0.5)
              for title in ("Platt (Florida)", "David Platt (footballer)")]  # fmt: skip
     assert scores.tolist() == pytest.approx([0.0, *platt], abs=1e-5)  # before training the null entity's are zero
 

@@ -231,8 +231,8 @@ def test_a_fit_can_be_repeated(tiny, architecture, model):
 
 def test_w_is_the_least_squares_solution_over_the_pairs(model):
     words = model.vocabulary.words_in(model.vectors.find_word)
-    x = np.stack([model.vectors.word(word) for word in words]).astype(float)
+    x = np.stack([model.vectors.word_vector(word) for word in words]).astype(float)
     y = model.encoder.get_input_embeddings().weight.detach().numpy()[list(words.values())]
     wanted = np.linalg.lstsq(x, y, rcond=None)[0]
-    vector = model.vectors.entity("Paris") @ wanted
+    vector = model.vectors["Paris"] @ wanted
     np.testing.assert_allclose(model.carried(["Paris"])[0].numpy(), vector, atol=1e-5)

@@ -162,7 +162,7 @@ def test_names_of_one_entity_are_one_token(tiny, tmp_path):
 def test_an_entity_added_to_the_store_can_be_exported(tiny, tmp_path):
     vectors = store(tmp_path / "store")
     model = EBert.fit(tiny.folder("bert"), vectors)
-    vectors.add("Zorblax Inc.", vectors.entity("Paris"))
+    vectors.add("Zorblax Inc.", vectors["Paris"])
     model.export(["Zorblax Inc."], tmp_path / "out")
     tokenizer, module = load(tmp_path / "out")
     row = module.get_input_embeddings().weight[tokenizer.convert_tokens_to_ids("[[Zorblax Inc.]]")]

@@ -95,7 +95,7 @@ def test_other_words_and_other_wordpieces_are_refused(tiny, tmp_path):
 def test_entities_added_later_do_not_matter(tiny, tmp_path):
     vectors = store(tmp_path / "store")
     EBert.fit(tiny.folder("bert"), vectors).save_pretrained(tmp_path / "model")
-    vectors.add("Zorblax Inc.", vectors.entity("Paris"))
+    vectors.add("Zorblax Inc.", vectors["Paris"])
     again = EBert.from_pretrained(tmp_path / "model")
     text = "The king of [[Zorblax Inc.|it]] is [MASK] ."
     assert "Zorblax_Inc." in again.pieces(text)

@@ -52,7 +52,7 @@ def test_the_example_of_the_appendix(films, mode, middle):
     if mode != "bert":  # the vector that stands there is W's, or for the unaligned baselines the store's own
         place = classifier.inputs.show(prepared).index("World_War_II")
         fed = classifier.inputs.tensors([prepared.pieces])["inputs_embeds"][0, place].numpy()
-        own = films.vectors.entity("World War II")
+        own = films.vectors["World War II"]
         wanted = own if mode.startswith("wikipedia2vec") else films.carried(["World War II"])[0].numpy()
         np.testing.assert_allclose(fed, wanted, atol=1e-6)
 

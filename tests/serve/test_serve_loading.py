@@ -62,11 +62,11 @@ def test_what_one_store_cannot_take_no_store_takes(folders, tmp_path):
 def test_an_entity_that_only_the_linker_has_is_not_replaced_unasked(folders):
     loaded = load(*folders)
     loaded.stores[1].add("Zorblax", description="opening match")
-    before = loaded.stores[1].entity("Zorblax")
+    before = loaded.stores[1]["Zorblax"]
     with pytest.raises(Problem, match="there is an entity 'Zorblax' already"):
         Explorer(loaded, most_added=10).add("Zorblax", "both injured", [], replace=False)
     assert "Zorblax" not in loaded.stores[0]
-    assert (loaded.stores[1].entity("Zorblax") == before).all()
+    assert (loaded.stores[1]["Zorblax"] == before).all()
 
 
 def test_a_store_that_was_moved_is_found_for_model_and_linker(tmp_path):

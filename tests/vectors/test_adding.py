@@ -16,7 +16,7 @@ def test_an_added_entity_is_there_at_once_and_after_reopening(store):
         for vectors in (store, other):
             assert len(vectors) == 10
             for name in ("Zorblax Inc.", "zorblax_Inc.", "Zorblax", "the Zorblax", "Q999"):
-                np.testing.assert_array_equal(vectors.entity(name), NEW)
+                np.testing.assert_array_equal(vectors[name], NEW)
             assert [title for title, _ in vectors.added()] == ["Zorblax Inc."]
             assert vectors.describe()["added"] == 1
             assert "Zorblax Inc." in vectors.suggest("Zorblaxx Inc")
@@ -27,13 +27,13 @@ def test_a_reader_that_was_open_before_sees_what_another_adds(store):
     with Vectors.open(store.path) as other:
         assert store.find("New") is None
         other.add("New", NEW)
-        np.testing.assert_array_equal(store.entity("New"), NEW)
+        np.testing.assert_array_equal(store["New"], NEW)
 
 
 def test_take_mixes_added_and_other_entities(store):
     store.add("New", NEW)
     taken = store.take([store.find(name) for name in ("Paris", "New", "AC/DC")])
-    np.testing.assert_array_equal(taken, [store.entity("Paris"), NEW, store.entity("AC/DC")])
+    np.testing.assert_array_equal(taken, [store["Paris"], NEW, store["AC/DC"]])
 
 
 def test_one_may_add_while_going_through_what_was_added(store):
@@ -59,22 +59,22 @@ def test_a_vector_is_replaced_only_on_request(store):
     store.add("New", NEW, wikidata=5)
     with pytest.raises(EbertError, match="was added before; use replace=True"):
         store.add("New", OTHER)
-    np.testing.assert_array_equal(store.entity("New"), NEW)
+    np.testing.assert_array_equal(store["New"], NEW)
     store.add("New", OTHER, replace=True)
-    np.testing.assert_array_equal(store.entity("Q5"), OTHER)
+    np.testing.assert_array_equal(store["Q5"], OTHER)
     assert len(store) == 10
 
 
 def test_an_exact_title_goes_before_one_with_another_first_letter(store):
-    old = store.entity("IPhone")
+    old = store["IPhone"]
     store.add("iPhone", NEW)
-    np.testing.assert_array_equal(store.entity("iPhone"), NEW)
-    np.testing.assert_array_equal(store.entity("IPhone"), old)
+    np.testing.assert_array_equal(store["iPhone"], NEW)
+    np.testing.assert_array_equal(store["IPhone"], old)
 
 
 def test_a_title_goes_before_a_redirect(store):
     store.add("Paname", NEW)  # a redirect to Paris so far
-    np.testing.assert_array_equal(store.entity("Paname"), NEW)
+    np.testing.assert_array_equal(store["Paname"], NEW)
 
 
 def test_an_alias_takes_a_name_over_only_on_request(store):
@@ -116,7 +116,7 @@ def test_saving_puts_added_and_replaced_entities_among_the_others(store, tmp_pat
     store.add("New", NEW, aliases=["Newer", "Paname"], wikidata=5, replace=True)
     store.add("Paris", OTHER, replace=True, aliases=["Panam"])
     store.add("Marais, Jean", NEW + 1)  # a redirect so far
-    before = {name: store.entity(name) for name in (*NAMES, "New", "Newer", "Panam", "Paname", "Q5")}
+    before = {name: store[name] for name in (*NAMES, "New", "Newer", "Panam", "Paname", "Q5")}
     with store.save(tmp_path / "saved", dtype=dtype) as saved:
         assert len(saved) == len(store) == 11
         assert list(saved.added()) == []
@@ -126,9 +126,9 @@ def test_saving_puts_added_and_replaced_entities_among_the_others(store, tmp_pat
         assert saved.info.dtype == dtype or (dtype is None and saved.info.dtype == "float32")
         assert [saved.word_count(word) for word in ("paris", "New York")] == [10, None]
         for name, vector in before.items():
-            np.testing.assert_array_equal(saved.entity(name), vector.astype(saved.info.dtype))
+            np.testing.assert_array_equal(saved[name], vector.astype(saved.info.dtype))
         for word in ("paris", "Paris", "New York"):
-            np.testing.assert_array_equal(saved.word(word), store.word(word).astype(saved.info.dtype))
+            np.testing.assert_array_equal(saved.word_vector(word), store.word_vector(word).astype(saved.info.dtype))
         assert saved.fingerprint == store.fingerprint or dtype == "float16"
 
 
@@ -140,7 +140,7 @@ def test_saving_half_precision_in_full_keeps_replaced_vectors_exact(make, tmp_pa
     with make(dtype="float16") as store:
         store.add("Paris", exact, replace=True)
         with store.save(tmp_path / "saved", dtype="float32") as saved:
-            np.testing.assert_array_equal(saved.entity("Paris"), exact)
+            np.testing.assert_array_equal(saved["Paris"], exact)
 
 
 def test_saving_what_does_not_fit_names_the_entity(make, tmp_path):
@@ -157,7 +157,7 @@ def test_a_store_may_be_saved_in_its_own_place(store):
     with pytest.raises(EbertError, match="is this store"):
         store.save(store.path)
     with store.save(store.path, overwrite=True) as saved:
-        np.testing.assert_array_equal(saved.entity("New"), NEW)
+        np.testing.assert_array_equal(saved["New"], NEW)
         assert list(saved.added()) == []
         assert not [path for path in store.path.parent.iterdir() if path != store.path]
 
@@ -166,7 +166,7 @@ def test_whoever_has_a_replaced_store_open_is_told_to_open_it_again(store):
     with Vectors.open(store.path) as other:
         other.add("Old", NEW)
         store.save(store.path, overwrite=True).close()
-        np.testing.assert_array_equal(other.entity("Old"), NEW)  # the old files are still mapped
+        np.testing.assert_array_equal(other["Old"], NEW)  # the old files are still mapped
         with pytest.raises(EbertError, match="moved or replaced since it was opened: open it again"):
             other.add("New", NEW)
 

@@ -30,8 +30,8 @@ def test_additions_do_not_reach_the_store(store):
     own.add("Paris", np.ones(4), replace=True)
     assert "Cairo" in own
     assert "Cairo" not in store
-    assert (own.entity("Paris") == 1).all()
-    assert not (store.entity("Paris") == 1).all()
+    assert (own["Paris"] == 1).all()
+    assert not (store["Paris"] == 1).all()
     assert own.fingerprint == store.fingerprint
     assert contents(store) == before
 
@@ -39,7 +39,7 @@ def test_additions_do_not_reach_the_store(store):
 def test_what_was_added_before_is_there_and_what_is_added_later_is_not(store):
     store.add("Cairo", np.ones(4))
     own = copy_on_write(store)
-    assert (own.entity("Cairo") == 1).all()
+    assert (own["Cairo"] == 1).all()
     store.add("Rome", np.ones(4))
     own.add("Oslo", np.ones(4))
     assert ("Rome" in own, "Oslo" in store) == (False, False)
@@ -65,4 +65,4 @@ def test_where_links_cannot_be_made_files_are_copied(store, monkeypatch):
     monkeypatch.setattr(Path, "symlink_to", refuse)
     own = copy_on_write(store)
     assert not (own.path / "entities.safetensors").is_symlink()
-    assert (own.entity("Paris") == store.entity("Paris")).all()
+    assert (own["Paris"] == store["Paris"]).all()

@@ -195,7 +195,7 @@ def test_an_empty_overlay_is_an_overlay_of_nothing(path, name):
         assert vectors.find("New") is None
         vectors.add("New", np.ones(6))
     with Vectors.open(path) as vectors:
-        assert vectors.entity("New").tolist() == [1] * 6
+        assert vectors["New"].tolist() == [1] * 6
 
 
 def test_the_overlay_of_another_store(path, make):
@@ -204,7 +204,7 @@ def test_the_overlay_of_another_store(path, make):
         with Vectors.open(path) as vectors:
             shutil.copy(other.path / other.info.added, path / vectors.info.added)
     with Vectors.open(path) as vectors, pytest.raises(EbertError, match="dimension 3 in a store of dimension 6"):
-        vectors.entity("New")
+        vectors["New"]
 
 
 def test_the_description_has_hashes_of_the_big_files_which_are_looked_at_on_request(path):

@@ -31,7 +31,7 @@ def test_described_entities_are_near_those_that_are_described_alike(store):
     near = {name: store.nearest(name, top=1)[0].name for name in ("EBJ", "Nyhavn", "Help!", "Yesterday")}
     assert near == {"EBJ": "Nyhavn", "Nyhavn": "Esbjerg", "Help!": "Yesterday", "Yesterday": "Help!"}
     with Vectors.open(store.path) as other:
-        np.testing.assert_array_equal(other.entity("Esbjerg"), store.entity("Esbjerg"))
+        np.testing.assert_array_equal(other["Esbjerg"], store["Esbjerg"])
 
 
 def test_the_vector_is_the_solution_for_its_words_as_subsampling_weighs_them(store):
@@ -42,7 +42,7 @@ def test_the_vector_is_the_solution_for_its_words_as_subsampling_weighs_them(sto
     shares = np.array(COUNTS) ** 0.75
     objective = Objective(outputs().astype("f"), (shares / shares.sum()).astype("f"), 5, 24 * (0.025 + 0.0001) / 2)
     expected = solve(objective, [Bag(outputs()[rows].astype("f"), weights.astype("f"))])[0]
-    np.testing.assert_allclose(store.entity("X"), expected, rtol=0.02, atol=0.005)
+    np.testing.assert_allclose(store["X"], expected, rtol=0.02, atol=0.005)
 
 
 def test_words_weigh_as_often_as_subsampling_leaves_them(store):
@@ -55,7 +55,7 @@ def test_words_weigh_as_often_as_subsampling_leaves_them(store):
 
 def test_the_options_that_the_store_was_trained_with_count(store):
     def made(**options):
-        describer = Describer(store._catalogue, store.word_outputs, {"options": options}, lowercase=False)
+        describer = Describer(store.catalogue, store.word_outputs, {"options": options}, lowercase=False)
         return describer.vector("a city of the harbour")
 
     usual = made()
@@ -98,7 +98,7 @@ def test_a_long_description_weighs_as_much_as_a_long_opening(store):
 def test_words_are_lowered_where_the_store_is(tmp_path):
     with make_store(tmp_path / "cased") as cased:
         describers = [
-            Describer(cased._catalogue, cased.word_outputs, {}, lowercase=lowercase) for lowercase in (False, True)
+            Describer(cased.catalogue, cased.word_outputs, {}, lowercase=lowercase) for lowercase in (False, True)
         ]
     np.testing.assert_array_equal(describers[0].vector("Danish city"), describers[0].vector("Danish city CITY"))
     np.testing.assert_array_equal(describers[1].vector("CITY"), describers[0].vector("city"))
@@ -111,7 +111,7 @@ def test_outputs_may_be_of_half_precision(tmp_path, dtype, store):
         assert other.word_outputs.dtype == dtype
         other.add("X", description="Danish harbour")
         store.add("X", description="Danish harbour")
-        np.testing.assert_allclose(other.entity("X"), store.entity("X"), rtol=0.01, atol=0.01)
+        np.testing.assert_allclose(other["X"], store["X"], rtol=0.01, atol=0.01)
 
 
 def test_words_without_counts_weigh_the_same(tmp_path):

@@ -115,7 +115,7 @@ def test_a_full_disk_while_adding_keeps_what_was_added(store, tmp_path):
     assert added == ["Before"] + [f"Added {i}" for i in range(len(added) - 1)]
     assert len(added) > 100
     store.add("After", np.ones(6))
-    assert store.entity("After").tolist() == store.entity("Added 99").tolist() == [1] * 6
+    assert store["After"].tolist() == store["Added 99"].tolist() == [1] * 6
 
 
 def test_a_full_disk_while_exporting_leaves_the_old_file(big, tmp_path):

@@ -30,8 +30,8 @@ def test_each_row_is_added_as_alone(store, tmp_path):
     with make_store(tmp_path / "other") as other:
         for row in ROWS[:3]:
             other.add(row["title"], description=row["description"])
-            np.testing.assert_allclose(store.entity(row["title"]), other.entity(row["title"]), atol=1e-5)
-    assert store.entity("Given").tolist() == [1] * DIMENSION
+            np.testing.assert_allclose(store[row["title"]], other[row["title"]], atol=1e-5)
+    assert store["Given"].tolist() == [1] * DIMENSION
     for name in ("EBJ", "Esbjærg", "p-1"):
         assert store.find(name).title == "Esbjerg"
     assert store.find("skaw").title == store.find("Q1").title == "Skagen"
@@ -125,12 +125,12 @@ def test_of_rows_with_one_title_the_first_counts_or_with_replace_the_last(store)
     rows = [{"title": "X", "description": text} for text in ("a city", "a song", "a guitar")]
     report = store.add_many(rows)
     assert (report.added, [bad.number for bad in report.bad]) == (1, [2, 3])
-    first = store.entity("X")
+    first = store["X"]
     report = store.add_many(rows, replace=True)
     assert (report.added, report.replaced, report.bad) == (3, 3, [])
-    assert not np.allclose(store.entity("X"), first)
+    assert not np.allclose(store["X"], first)
     store.add("Y", description="a guitar")
-    np.testing.assert_allclose(store.entity("X"), store.entity("Y"), atol=1e-6)
+    np.testing.assert_allclose(store["X"], store["Y"], atol=1e-6)
 
 
 def test_bad_rows_are_told_in_their_order_whenever_they_were_found_to_be_bad(store):
@@ -175,7 +175,7 @@ def test_what_was_committed_stays_when_it_is_interrupted(store, monkeypatch):
 
 def test_an_interrupted_batch_leaves_nothing(store, monkeypatch):
     store.add_many(ROWS[:1])
-    add, calls = type(store._added).add, []
+    add, calls = type(store.overlay).add, []
 
     def interrupted(self, new, vector):
         calls.append(new.title)
@@ -183,7 +183,7 @@ def test_an_interrupted_batch_leaves_nothing(store, monkeypatch):
             raise KeyboardInterrupt
         return add(self, new, vector)
 
-    monkeypatch.setattr(type(store._added), "add", interrupted)
+    monkeypatch.setattr(type(store.overlay), "add", interrupted)
     with pytest.raises(KeyboardInterrupt):
         store.add_many(ROWS[1:])
     monkeypatch.undo()

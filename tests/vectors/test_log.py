@@ -116,7 +116,7 @@ def test_an_open_reader_reads_on_as_the_log_grows_and_through_another_log_of_the
         assert len(reader) == 12
         stamp = reader.stamp
         store.add("Four", np.full(6, 4))
-        assert reader.entity("Four").tolist() == [4] * 6
+        assert reader["Four"].tolist() == [4] * 6
         assert reader.stamp != stamp
         added.write_bytes(added.read_bytes()[: ends(added)[1]])  # restored from yesterday
         assert [title for title, _ in reader.added()] == ["One"]
@@ -179,7 +179,7 @@ vectors = Vectors.open(sys.argv[1])
 vectors.add("First", np.ones(6))
 inside, go_on = threading.Event(), threading.Event()
 def add():
-    with vectors._added.locked():
+    with vectors.overlay.locked():
         inside.set()
         go_on.wait()
 thread = threading.Thread(target=add)
@@ -215,8 +215,8 @@ def test_a_store_replaced_before_its_additions_were_read_says_so(store, added):
 
 
 def test_an_addition_that_ends_in_a_store_that_was_replaced_is_not_acknowledged(store, make, tmp_path):
-    with make("other") as other, pytest.raises(EbertError, match="open it again"), store._added.locked():
-        store._added.add(log.Addition("Lost"), np.ones(6, np.float32))
+    with make("other") as other, pytest.raises(EbertError, match="open it again"), store.overlay.locked():
+        store.overlay.add(log.Addition("Lost"), np.ones(6, np.float32))
         other.save(store.path, overwrite=True).close()
 
 

@@ -87,28 +87,28 @@ def check(found, wanted):
 
 
 def test_entities_near_an_entity_without_itself(store):
-    check(store.nearest("E5", top=7), expected(store, store.entity("E5"), {"entity"}, ("entity", "E5")))
+    check(store.nearest("E5", top=7), expected(store, store["E5"], {"entity"}, ("entity", "E5")))
 
 
 def test_words_near_an_entity(store):
-    check(store.nearest("E5", kind="words", top=7), expected(store, store.entity("E5"), {"word"}))
+    check(store.nearest("E5", kind="words", top=7), expected(store, store["E5"], {"word"}))
 
 
 def test_both_near_a_word_without_itself(store):
     found = store.nearest("w5", word=True, kind="both", top=9)
     assert len(found) == 9
-    check(found, expected(store, store.word("w5"), {"word", "entity"}, ("word", "w5")))
+    check(found, expected(store, store.word_vector("w5"), {"word", "entity"}, ("word", "w5")))
 
 
 def test_a_vector_leaves_nothing_out(store):
-    found = store.nearest(store.entity("E5"), top=3)
+    found = store.nearest(store["E5"], top=3)
     assert found[0].name == "E5"
     assert found[0].similarity == pytest.approx(1, abs=1e-5)
-    assert len(store.nearest(store.entity("E5"), top=10_000)) == len(store)
+    assert len(store.nearest(store["E5"], top=10_000)) == len(store)
 
 
 def test_added_and_replaced_entities_count_and_their_old_vectors_do_not(store):
-    vector = store.entity("E5")
+    vector = store["E5"]
     new = {"New": vector * 2, "E7": vector + 0.01, "E9": -vector, "Far": -vector - 0.01}
     for name, row in new.items():
         store.add(name, row, replace=True)
@@ -120,7 +120,7 @@ def test_added_and_replaced_entities_count_and_their_old_vectors_do_not(store):
 
 
 def test_the_nearest_ones_replaced_by_far_ones_make_room_for_others(store):
-    vector = store.entity("E5")
+    vector = store["E5"]
     near = [neighbour.name for neighbour in store.nearest("E5", top=8)]
     changed = dict.fromkeys(near[:5], -vector)
     for name, row in changed.items():

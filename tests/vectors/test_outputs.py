@@ -37,7 +37,7 @@ def test_saving_keeps_them(tmp_path, dtype):
         with store.save(tmp_path / "saved", dtype=dtype) as saved:
             np.testing.assert_array_equal(saved.word_outputs, store.word_outputs.astype(dtype or "f"))
             saved.add("Newer", description="Danish harbour")
-            np.testing.assert_allclose(saved.entity("Newer"), store.entity("New"), atol=0.01)
+            np.testing.assert_allclose(saved["Newer"], store["New"], atol=0.01)
         with store.save(store.path, overwrite=True) as saved:
             assert len(saved.word_outputs) == len(WORDS)
     with make_store(tmp_path / "without", word_outputs=None) as store, store.save(tmp_path / "also") as saved:

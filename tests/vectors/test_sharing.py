@@ -46,13 +46,13 @@ def test_four_processes_add_to_one_store_at_once(store):
     assert len(store) == 9 + 200
     for number in range(4):
         for i in range(50):
-            assert store.entity(f"Alias {number} {i}").tolist() == [1000 * number + i] * 6
+            assert store[f"Alias {number} {i}"].tolist() == [1000 * number + i] * 6
 
 
 def test_many_threads_read_at_once(store):
     store.add("New", np.ones(6))
     names = ["Jean Marais", "Paname", "Q90", "New", "AC/DC", "xyzzy"]
-    expected = [None if store.find(name) is None else store.entity(name).tolist() for name in names]
+    expected = [None if store.find(name) is None else store[name].tolist() for name in names]
     together = threading.Barrier(8)
 
     def read(_):
@@ -71,7 +71,7 @@ def test_threads_add_and_read_at_once(store):
     def work(number):
         for i in range(20):
             store.add(f"Added {number} {i}", np.full(6, number))
-            assert store.entity(f"Added {number} {i}")[0] == number
+            assert store[f"Added {number} {i}"][0] == number
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
@@ -99,7 +99,7 @@ def test_the_connection_of_a_thread_is_closed_when_it_ends(store, monkeypatch):
 def _child(store, answers):
     try:
         store.add("From the child", np.full(6, 7))
-        answers.put((store.find("Paname").title, store.entity("Paris").tolist(), store.entity("Before").tolist()))
+        answers.put((store.find("Paname").title, store["Paris"].tolist(), store["Before"].tolist()))
     except BaseException as error:
         answers.put(repr(error))
 
@@ -115,9 +115,9 @@ def test_a_store_works_on_in_a_child_process(store, method):
     process.start()
     answer = answers.get()
     process.join()
-    assert answer == ("Paris", store.entity("Paris").tolist(), [1] * 6)
+    assert answer == ("Paris", store["Paris"].tolist(), [1] * 6)
     assert process.exitcode == 0
-    assert store.entity("From the child").tolist() == [7] * 6
+    assert store["From the child"].tolist() == [7] * 6
     store.add("After", np.ones(6))
     assert len(store) == 12
 
@@ -130,12 +130,12 @@ from ebert import Vectors
 vectors = Vectors.from_arrays(entities=["A"], entity_vectors=[[1.0]])
 vectors.find("A")
 if os.fork() == 0:
-    assert vectors.entity("A")[0] == 1
+    assert vectors["A"][0] == 1
     del vectors
     gc.collect()
     sys.exit(0)
 assert os.wait()[1] == 0
-assert vectors.path.is_dir() and vectors.entity("A")[0] == 1
+assert vectors.path.is_dir() and vectors["A"][0] == 1
 path = vectors.path
 del vectors
 assert not path.exists()

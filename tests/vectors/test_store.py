@@ -37,7 +37,7 @@ def test_an_entity_is_found_by_any_spelling(store, name, title):
     assert found is not None
     assert found.title == title
     assert name in store
-    np.testing.assert_array_equal(store.entity(name), store.entity_matrix[found.row])
+    np.testing.assert_array_equal(store[name], store.entity_matrix[found.row])
 
 
 @pytest.mark.parametrize("name", ["Jean Maris", "C#", "", "  ", "Q1", "Q" + "9" * 30, "\ud800", "paris (Mythology)"])
@@ -54,7 +54,7 @@ def test_an_entity_tells_what_is_known_of_it(store):
 
 def test_a_miss_names_the_closest_titles(store):
     with pytest.raises(UnknownNameError, match=r"no vector for 'Jean Maris'; nearest titles: 'Jean Marais'") as caught:
-        store.entity("Jean Maris")
+        store["Jean Maris"]
     assert isinstance(caught.value, KeyError)
     assert isinstance(caught.value, EbertError)
 
@@ -83,18 +83,18 @@ def test_nothing_like_it_suggests_nothing(store, name):
 
 
 def test_a_word_and_an_entity_of_the_same_name_are_different(store):
-    assert not np.array_equal(store.word("Paris"), store.entity("Paris"))
-    np.testing.assert_array_equal(store.word("Paris"), store.word_matrix[store.find_word("Paris")])
+    assert not np.array_equal(store.word_vector("Paris"), store["Paris"])
+    np.testing.assert_array_equal(store.word_vector("Paris"), store.word_matrix[store.find_word("Paris")])
     assert store.find_word("Jean Marais") is None
     assert store.find("french") is None
     assert store.find_word("New York") is not None
 
 
 def test_words_keep_their_case_and_counts(store):
-    assert not np.array_equal(store.word("Paris"), store.word("paris"))
+    assert not np.array_equal(store.word_vector("Paris"), store.word_vector("paris"))
     assert [store.word_count(word) for word in ("paris", "french", "New York", "xyzzy")] == [10, 20, None, None]
     with pytest.raises(UnknownNameError, match="no vector for the word 'PARIS'"):
-        store.word("PARIS")
+        store.word_vector("PARIS")
     assert store.find_word("\ud800") is None
 
 
@@ -102,7 +102,7 @@ def test_take_reads_rows_in_the_order_asked_for(store):
     names = ["Paris", "AC/DC", "Paris", "Jean Marais"]
     taken = store.take([store.find(name) for name in names])
     assert taken.dtype == np.float32
-    np.testing.assert_array_equal(taken, [store.entity(name) for name in names])
+    np.testing.assert_array_equal(taken, [store[name] for name in names])
     assert store.take([]).shape == (0, store.dimension)
 
 
@@ -122,7 +122,7 @@ def test_a_store_of_words_only(make):
         assert store.find("Paris") is None
         assert store.suggest("Paris") == []
         assert store.nearest("Paris", word=True) == []
-        assert store.word("Paris").shape == (store.dimension,)
+        assert store.word_vector("Paris").shape == (store.dimension,)
         assert load_file(store.path / "entities.safetensors")["vectors"].shape == (0, store.dimension)
 
 
@@ -163,7 +163,7 @@ def test_what_is_dropped_is_counted(make):
             "wikidata": 1,
             "examples": ["", "a", "a b", "A", ""],
         }
-        np.testing.assert_allclose(store.word("b"), store.word_matrix[1])
+        np.testing.assert_allclose(store.word_vector("b"), store.word_matrix[1])
         assert store.find("X").title == "A"
         assert store.find("E").row == 5
 
@@ -172,8 +172,8 @@ def test_a_row_is_the_row_of_its_vector_whatever_was_dropped():
     names = [f"n{i % 700}" for i in range(3000)]
     matrix = np.arange(3000, dtype=np.float32)[:, None]
     with Vectors.from_arrays(words=names, word_vectors=matrix, entities=names, entity_vectors=matrix) as store:
-        assert [store.word(f"n{i}")[0] for i in range(700)] == list(range(700))
-        assert [store.entity(f"n{i}")[0] for i in range(700)] == list(range(700))
+        assert [store.word_vector(f"n{i}")[0] for i in range(700)] == list(range(700))
+        assert [store[f"n{i}"][0] for i in range(700)] == list(range(700))
 
 
 def test_counts_may_be_a_numpy_array(make):
@@ -226,7 +226,7 @@ def test_an_existing_folder_is_not_overwritten(make, tmp_path):
 def test_a_store_goes_to_another_process_as_its_path(store):
     with pickle.loads(pickle.dumps(store)) as other:
         assert other.path == store.path
-        np.testing.assert_array_equal(other.entity("Paris"), store.entity("Paris"))
+        np.testing.assert_array_equal(other["Paris"], store["Paris"])
 
 
 def test_nothing_stays_open(make):

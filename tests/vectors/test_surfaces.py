@@ -166,7 +166,7 @@ def test_stores_of_earlier_versions_have_no_surfaces(store, tmp_path):
         assert "Old" in old.suggest("Oldd")
         assert old.describe()["surfaces"] == 0
         with old.save(tmp_path / "saved") as saved:
-            assert saved.entity("Old").tolist() == [3, 3]
+            assert saved["Old"].tolist() == [3, 3]
         old.add("New", [4, 4], aliases=["Newer"], id="n-1")
         assert meanings(old, "Newer") == [("New", 1, 1.0)]
         assert old.find_id("n-1").title == "New"

@@ -13,7 +13,7 @@ from ebert.errors import EbertError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ebert.vectors.add import BadRow, Report
+    from ebert.vectors.add import AddReport, BadRow
 
 SHOWN = 20  # rows that were left out
 
@@ -115,7 +115,7 @@ def add_many(store: str, file: str, replace: bool, strict: bool, rejected: str |
     return 2 if not report.added or (strict and report.bad) else 0
 
 
-def _show(report: "Report", store: str, entities: int) -> None:
+def _show(report: "AddReport", store: str, entities: int) -> None:
     replaced = f" ({report.replaced:,} of them in place of others)" if report.replaced else ""
     left_out = f"left {len(report.bad):,} rows out"
     click.echo(f"added {report.added:,} entities{replaced}, {left_out}; {store} now has {entities:,} entities")

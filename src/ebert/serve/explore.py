@@ -35,7 +35,7 @@ class Explorer:
 
     def prepare(self) -> None:
         """Do now what happens once, so that the first client need not wait for it."""
-        self._vectors.completer.prepare()
+        self._vectors.autocomplete.prepare()
         _ = self._pieces
 
     def suggest(self, typed: str, count: int) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class Explorer:
     def _map(self, entity: Entity, near: list[Neighbour]) -> list[dict[str, Any]]:
         names = [("self", entity.title), *((one.kind, one.name) for one in near)]
         vectors = np.stack([
-            self._vectors.word(name) if kind == "word" else self._vectors.entity(name) for kind, name in names
+            self._vectors.word_vector(name) if kind == "word" else self._vectors[name] for kind, name in names
         ])  # fmt: skip
         places = flat(vectors)
         return [

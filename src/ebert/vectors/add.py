@@ -1,4 +1,4 @@
-"""Adding entities to a store: what may be added under which names."""
+"""Adding entities to a store, one or a whole knowledge base, and removing them: what may be added under which names."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,17 +6,19 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ebert.errors import EbertError
 from ebert.text import letters, titles
-from ebert.vectors import lookup
-from ebert.vectors.added import Overlay
-from ebert.vectors.catalogue import Catalogue
-from ebert.vectors.entity import Entity
+from ebert.vectors.entity import Entity, checked
 from ebert.vectors.from_description import Describer
 from ebert.vectors.log import Addition
-from ebert.vectors.lookup import surface_of
+from ebert.vectors.lookup import Lookup, surface_of
+
+BATCH = 1024  # rows of a knowledge base in a transaction
+FIELDS = ("title", "description", "vector", "aliases", "id", "wikidata")
+
+Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,102 +55,6 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """An entity that was added among many."""
-
-    entity: Entity
-    replaced: bool
-    shared: Sequence[str]  # other names of it that mean something else already
-
-
-class Adder:
-    """Adds entities to a store, one by one or many in a transaction."""
-
-    def __init__(self, catalogue: Catalogue, added: Overlay, *, lowercase: bool) -> None:
-        self._catalogue, self._added, self._lowercase = catalogue, added, lowercase
-
-    def add(self, wanted: Wanted, vector: NDArray[np.float32], *, replace: bool) -> Entity:
-        """Add an entity. One that is replaced keeps what else is known of it."""
-        with self._added.locked():
-            addition = self._check(wanted, vector, replace=replace, aliases=self._strict(wanted, replace=replace))
-            return lookup.entity(self._added.add(addition, vector), added=True)
-
-    def add_all(self, pairs: Iterable[tuple[Wanted, NDArray[np.float32]]], *, replace: bool) -> list[Done | EbertError]:
-        """Add entities in one transaction; give for each what became of it, or why it cannot be added.
-
-        An other name that means something else already names the entity in text, where names are ambiguous, but does
-        not find it.
-        """
-        done: list[Done | EbertError] = []
-        with self._added.locked():
-            for wanted, vector in pairs:
-                free = [alias for alias in wanted.aliases if not self._owner(alias, wanted.title)]
-                try:  # nothing is written before all is checked
-                    addition = self._check(wanted, vector, replace=replace, aliases=free)
-                except EbertError as error:
-                    done.append(error)
-                    continue
-                entity = lookup.entity(self._added.add(addition, vector), added=True)
-                replaced = addition.row is not None or addition.hides is not None
-                done.append(Done(entity, replaced, [alias for alias in wanted.aliases if alias not in free]))
-        return done
-
-    def _check(self, wanted: Wanted, vector: NDArray[np.float32], *, replace: bool, aliases: Iterable[str]) -> Addition:
-        """See that nothing of the entity is another's, or its own without leave to replace it."""
-        title, number = wanted.title, wanted.wikidata
-        if not np.isfinite(vector).all():
-            raise EbertError(f"the vector of {title!r} has a value that is infinite or not a number")
-        known, before = self._catalogue.titled([title]), self._added.titled([title])
-        if known and not replace:
-            raise EbertError(f"{title!r} has a vector already; use replace=True (--replace) for another one")
-        if before and not replace:
-            raise EbertError(f"{title!r} was added before; use replace=True (--replace) for another vector")
-        if number is not None:
-            for names in (self._catalogue, self._added):
-                if (other := names.numbered(number)) and other[1] != title:
-                    raise EbertError(f"Q{number} is {other[1]!r} already; {title!r} needs its own Wikidata id or none")
-        if wanted.id is not None:
-            for names in (self._catalogue, self._added):
-                if (other := names.identified(wanted.id)) and other[1] != title:
-                    raise EbertError(f"the id {wanted.id!r} is of {other[1]!r} already; {title!r} needs its own")
-        hides, _, count, had = known[1] if known else (None, title, None, None)
-        surfaces = dict.fromkeys(surface_of(name, lowercase=self._lowercase) for name in (title, *wanted.aliases))
-        return Addition(
-            title,
-            row=before[1][0] if before else None,
-            hides=hides,
-            count=None if count is None else max(0, count),
-            wikidata=had if number is None else number,
-            id=wanted.id,
-            aliases=tuple(aliases),
-            surfaces=tuple(filter(None, surfaces)),
-        )
-
-    def _strict(self, wanted: Wanted, *, replace: bool) -> Sequence[str]:
-        """Refuse other names that mean something else."""
-        for alias in wanted.aliases:
-            owner = self._owner(alias, wanted.title)
-            if owner == alias:
-                raise EbertError(f"{alias!r} cannot be another name of {wanted.title!r}: it has a vector of its own")
-            if owner and not replace:
-                raise EbertError(f"{alias!r} is a name of {owner!r}; use replace=True (--replace) to take it over")
-        return wanted.aliases
-
-    def _owner(self, alias: str, title: str) -> str | None:
-        """Give the title of what a name means already, if that is not the entity of this title."""
-        if self._catalogue.titled([alias]) or self._added.titled([alias]):
-            return alias
-        found = lookup.find(self._catalogue, self._added, alias)
-        return found.title if found and found.title != title else None
-
-
-BATCH = 1024  # rows of a transaction
-FIELDS = ("title", "description", "vector", "aliases", "id", "wikidata")
-
-Vector = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
 class BadRow:
     """A row that was left out."""
 
@@ -158,7 +64,7 @@ class BadRow:
 
 
 @dataclass
-class Report:
+class AddReport:
     """What became of the rows."""
 
     added: int = 0
@@ -182,46 +88,111 @@ class _Parsed:
     vector: Any
 
 
-def add_many(
-    rows: Iterable[tuple[int, Mapping[str, Any] | EbertError]],
-    adder: Adder,
-    describer: Callable[[], Describer],
-    checked: Callable[[ArrayLike, str], Vector],
-    *,
-    replace: bool,
-) -> Report:
-    """Add numbered rows, a batch at a time. Each batch is a transaction."""
-    report, source = Report(), iter(rows)
-    while batch := list(islice(source, BATCH)):
-        good: list[_Parsed] = []
-        for number, fields in batch:
-            try:
-                good.append(_parse(number, fields, report.unused))
-            except EbertError as error:
-                report.bad.append(BadRow(number, _title(fields), str(error)))
-        described = [row.description for row in good if row.description is not None]
-        made = iter(describer().vectors(described) if described else ())
-        pairs: list[tuple[_Parsed, Vector]] = []
-        for row in good:
-            try:
-                vector = checked(row.vector, "the vector") if row.description is None else next(made)
-            except EbertError as error:
-                vector = error
-            if isinstance(vector, EbertError):
-                report.bad.append(BadRow(row.number, row.wanted.title, str(vector)))
-            else:
-                pairs.append((row, vector))
-        done = adder.add_all(((row.wanted, vector) for row, vector in pairs), replace=replace)
-        for (row, _), result in zip(pairs, done, strict=True):
-            if isinstance(result, EbertError):
-                report.bad.append(BadRow(row.number, row.wanted.title, str(result)))
-            else:
-                report.added += 1
-                report.replaced += result.replaced
-                report.shared_names += len(result.shared)
-                report.odd += result.entity.oddity is not None
-    report.bad.sort(key=lambda bad: bad.number)
-    return report
+class Adder:
+    """Adds entities to a store of vectors of some dimension; `describer` makes vectors of descriptions."""
+
+    def __init__(self, names: Lookup, dimension: int, describer: Callable[[], Describer]) -> None:
+        self._names, self._dimension, self._describer = names, dimension, describer
+
+    def add(self, wanted: Wanted, vector: Vector, *, replace: bool) -> Entity:
+        """Add an entity. One that is replaced keeps what else is known of it."""
+        with self._names.overlay.locked():
+            for alias in wanted.aliases:
+                owner = self._owner(alias, wanted.title)
+                if owner == alias:
+                    raise EbertError(
+                        f"{alias!r} cannot be another name of {wanted.title!r}: it has a vector of its own"
+                    )
+                if owner and not replace:
+                    raise EbertError(f"{alias!r} is a name of {owner!r}; use replace=True (--replace) to take it over")
+            return self._add(self._addition(wanted, vector, wanted.aliases, replace=replace), vector)
+
+    def add_many(self, rows: Iterable[tuple[int, Mapping[str, Any] | EbertError]], *, replace: bool) -> AddReport:
+        """Add numbered rows, a batch at a time. Each batch is a transaction."""
+        report, source = AddReport(), iter(rows)
+        while batch := list(islice(source, BATCH)):
+            good: list[_Parsed] = []
+            for number, fields in batch:
+                try:
+                    good.append(_parse(number, fields, report.unused))
+                except EbertError as error:
+                    report.bad.append(BadRow(number, _title(fields), str(error)))
+            described = [row.description for row in good if row.description is not None]
+            made = iter(self._describer().vectors(described) if described else ())
+            with self._names.overlay.locked():
+                for row in good:  # nothing of a row is written before all of it is checked
+                    try:
+                        found = next(made) if row.description is not None else row.vector
+                        if isinstance(found, EbertError):
+                            raise found
+                        self._add_row(
+                            row.wanted, checked(found, self._dimension, "the vector"), report, replace=replace
+                        )
+                    except EbertError as error:
+                        report.bad.append(BadRow(row.number, row.wanted.title, str(error)))
+        report.bad.sort(key=lambda bad: bad.number)
+        return report
+
+    def remove(self, title: str) -> Entity:
+        """Remove an entity: one that was added, or one of the store, which is hidden from then on."""
+        with self._names.overlay.locked():
+            entity = self._names.find(title)
+            if entity is None:
+                raise self._names.unknown(title)
+            row, hides = (entity.row, self._names.overlay.hides(entity.row)) if entity.added else (None, entity.row)
+            gone = Addition(entity.title, row, hides, removed=True)
+            self._names.overlay.add(gone, np.zeros(self._dimension, np.float32))
+        return entity
+
+    def _add_row(self, wanted: Wanted, vector: Vector, report: AddReport, *, replace: bool) -> None:
+        """Add a row. A name that means something else already names the entity in text, but does not find it."""
+        free = [alias for alias in wanted.aliases if not self._owner(alias, wanted.title)]
+        addition = self._addition(wanted, vector, free, replace=replace)
+        entity = self._add(addition, vector)
+        report.added += 1
+        report.replaced += addition.row is not None or addition.hides is not None
+        report.shared_names += len(wanted.aliases) - len(free)
+        report.odd += entity.oddity is not None
+
+    def _add(self, addition: Addition, vector: Vector) -> Entity:
+        added = self._names.overlay.add(addition, vector)
+        assert added is not None
+        return added
+
+    def _addition(self, wanted: Wanted, vector: Vector, aliases: Sequence[str], *, replace: bool) -> Addition:
+        """Raise `EbertError` if anything of an entity is another's, or its own without leave to replace it."""
+        title, number, names = wanted.title, wanted.wikidata, self._names
+        if not np.isfinite(vector).all():
+            raise EbertError(f"the vector of {title!r} has a value that is infinite or not a number")
+        known, before = names.catalogue.titled([title]), names.overlay.titled([title])
+        if known and not replace and names.current(known[1]) is not None:
+            raise EbertError(f"{title!r} has a vector already; use replace=True (--replace) for another one")
+        if before and not replace:
+            raise EbertError(f"{title!r} was added before; use replace=True (--replace) for another vector")
+        if number is not None and (other := names.find_wikidata(number)) and other.title != title:
+            raise EbertError(f"Q{number} is {other.title!r} already; {title!r} needs its own Wikidata id or none")
+        if wanted.id is not None and (other := names.find_id(wanted.id)) and other.title != title:
+            raise EbertError(f"the id {wanted.id!r} is of {other.title!r} already; {title!r} needs its own")
+        made = known[1] if known else None
+        surfaces = dict.fromkeys(surface_of(name, lowercase=names.lowercase) for name in (title, *wanted.aliases))
+        return Addition(
+            title,
+            row=before[1].row if before else None,
+            hides=made.row if made else None,
+            count=max(0, made.count) if made and made.count is not None else None,
+            wikidata=made.wikidata if made and number is None else number,
+            id=wanted.id,
+            aliases=tuple(aliases),
+            surfaces=tuple(filter(None, surfaces)),
+        )
+
+    def _owner(self, alias: str, title: str) -> str | None:
+        """Return the title of what a name means already, if that is not the entity of this title."""
+        known = self._names.catalogue.titled([alias])
+        if (known and self._names.current(known[1])) or self._names.overlay.titled([alias]):
+            return alias
+        found = self._names.find(alias)
+        return found.title if found and found.title != title else None
 
 
 def _parse(number: int, fields: Mapping[str, Any] | EbertError, unused: set[str]) -> _Parsed:
@@ -251,7 +222,7 @@ def _text(fields: Mapping[str, Any], name: str) -> str | None:
 
 
 def _aliases(fields: Mapping[str, Any]) -> list[str]:
-    """Give other names: a list, or a text with bars between them."""
+    """Return other names: a list, or a text with bars between them."""
     value = fields.get("aliases", [])
     names = value.split("|") if isinstance(value, str) else value
     if not isinstance(names, (list, tuple, set, frozenset)) or not all(isinstance(name, str) for name in names):

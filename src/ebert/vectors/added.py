@@ -11,7 +11,6 @@ import sqlite3
 import stat
 import threading
 import weakref
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,7 +24,8 @@ from numpy.typing import NDArray
 from ebert._io import files, staging
 from ebert.errors import EbertError
 from ebert.vectors import log
-from ebert.vectors.catalogue import SEARCH, EntityRow, Held, Names
+from ebert.vectors.catalogue import SEARCH, HeldConnection, Names
+from ebert.vectors.entity import Entity
 from ebert.vectors.log import Addition
 
 # `place` is where the vector stands in the log; one that is not in the log yet is here itself.
@@ -36,6 +36,7 @@ SCHEMA = (
     "CREATE TABLE redirects (title TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE ids (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE)",
     "CREATE TABLE surfaces (surface TEXT, row INTEGER, PRIMARY KEY (surface, row)) WITHOUT ROWID",
+    "CREATE TABLE removed (row INTEGER PRIMARY KEY, title TEXT NOT NULL, hides INTEGER)",
     SEARCH[0],
 )
 LOCK = "added.lock"
@@ -45,9 +46,9 @@ PAGE = 1024
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """An entity that was added."""
+    """An entity that was added, with the row of the store that it took the place of, if any."""
 
-    row: EntityRow
+    entity: Entity
     hides: int | None
     vector: NDArray[np.float32]
 
@@ -56,7 +57,7 @@ class Added:
 class _Loaded:
     """The names of what was added, as far as the log was read."""
 
-    held: Held
+    held: HeldConnection
     file: IO[bytes] | None  # the log; None if there is none yet
     end: int = 0  # of the last whole frame
     seen: tuple[int, ...] = (0,)  # the `_mark` of the log when it was last read
@@ -69,7 +70,9 @@ class _Loaded:
 
 
 class Overlay(Names):
-    """Reads and writes the added entities of one store."""
+    """Reads and writes the added entities of one store, and which of its own were removed."""
+
+    added = True
 
     def __init__(self, path: Path, *, dimension: int, check: Callable[[], None]) -> None:
         super().__init__(path)
@@ -104,7 +107,9 @@ class Overlay(Names):
         with self._lock:
             found = self.rows("SELECT place, vector FROM entities WHERE row = ?", (row,))
             if not found:
-                raise EbertError(f"{self.path} has no row {row}: the entity is of another store, or it was replaced")
+                raise EbertError(
+                    f"{self.path} has no row {row}: the entity is of another store, or it was replaced or removed"
+                )
             return self._vector(*found[0])
 
     def hides(self, row: int) -> int | None:
@@ -113,53 +118,63 @@ class Overlay(Names):
         found = self.rows("SELECT hides FROM entities WHERE row = ?", (row,))
         return found[0][0] if found else None
 
-    def named(self, surface: str) -> list[EntityRow]:
+    def named(self, surface: str) -> list[Entity]:
         """Return the added entities that a surface may mean."""
-        query = "SELECT row, title, count, wikidata FROM surfaces JOIN entities USING (row) WHERE surface = ?"
-        return self.rows(query, (surface,))
+        return self.entities("surfaces s JOIN entities e USING (row) WHERE surface = ?", (surface,))
 
     def surfaces(self) -> list[tuple[str, int]]:
         """Return all surfaces with the rows of what they may mean."""
         return self.rows("SELECT surface, row FROM surfaces ORDER BY surface, row") if self else []
 
     def hidden(self) -> set[int]:
-        """Return the rows of the store whose vectors were replaced."""
-        query = "SELECT hides FROM entities WHERE hides IS NOT NULL"
-        return {row for (row,) in self.rows(query)} if self else set()
+        """Return the rows of the store that were replaced or removed."""
+        query = "SELECT hides FROM entities WHERE hides IS NOT NULL UNION SELECT hides FROM removed"
+        return {row for (row,) in self.rows(query)} - {None} if self else set()
+
+    def current(self, entity: Entity) -> Entity | None:
+        """Return what took the place of an entity of the store: another one, itself, or None if it was removed."""
+        if later := self.titled([entity.title]):
+            return later[1]
+        return None if self.rows("SELECT 1 FROM removed WHERE hides = ?", (entity.row,)) else entity
 
     def all(self) -> Iterator[Added]:
-        """Go through all added entities."""
+        """Yield all added entities."""
         query = (
-            "SELECT row, title, count, wikidata, hides, place, vector FROM entities"
+            "SELECT title, row, count, wikidata, hides, place, vector FROM entities"
             f" WHERE row > ? ORDER BY row LIMIT {PAGE}"
         )
         last = -1
         while self:
             with self._lock:  # no other thread reads another log between the query and the vectors
                 rows = self.rows(query, (last,))
-                page = [Added((*row[:4],), row[4], self._vector(*row[5:])) for row in rows]
+                page = [
+                    Added(Entity(title, row, count, wikidata, added=True), hides, self._vector(*where))
+                    for title, row, count, wikidata, hides, *where in rows
+                ]
             if not page:
                 return
             yield from page
-            last = page[-1].row[0]
+            last = page[-1].entity.row
 
     def names(self) -> Iterator[tuple[int | str | None, ...]]:
-        """Go through all that is known of added entities beside their vectors, in an order that it alone decides."""
+        """Yield all that is known of added and removed entities beside vectors, in an order that it alone decides."""
         if self:
-            yield from (entity.row for entity in self.all())
-            yield from self.redirects()
+            yield from ((one.row, one.title, one.count, one.wikidata) for one in (added.entity for added in self.all()))
+            yield from ((title, entity.title) for title, entity in self.redirects())
             yield from self.ids()
             yield from self.surfaces()
+            yield from self.rows("SELECT row, title, hides FROM removed ORDER BY row")
 
-    def add(self, new: Addition, vector: NDArray[np.float32]) -> EntityRow:
-        """Add an entity, or change one that has a row; for whoever has the overlay `locked`."""
+    def add(self, new: Addition, vector: NDArray[np.float32]) -> Entity | None:
+        """Add an entity, change one that has a row, or remove one; for whoever has the overlay `locked`."""
         assert self._loaded is not None
         if new.row is None:
-            new = replace(new, row=self.rows("SELECT coalesce(max(row), 0) + 1 FROM entities")[0][0])
+            last = "SELECT row FROM entities UNION ALL SELECT row FROM removed"
+            new = replace(new, row=self.rows(f"SELECT coalesce(max(row), 0) + 1 FROM ({last})")[0][0])
+        assert new.row is not None
         _apply(self._loaded.held.connection, [(new, None, b"")])
         self._loaded.pending.append((new, vector))
-        added: EntityRow = self.rows("SELECT row, title, count, wikidata FROM entities WHERE row = ?", (new.row,))[0]
-        return added
+        return self.at(new.row)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -308,7 +323,7 @@ class Overlay(Names):
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         for statement in SCHEMA:
             connection.execute(statement)
-        self._loaded, self._times, self._existed = _Loaded(Held(connection), file), self._times + 1, True
+        self._loaded, self._times, self._existed = _Loaded(HeldConnection(connection), file), self._times + 1, True
         return self._loaded
 
     def _append(self, loaded: _Loaded, pending: Sequence[tuple[Addition, NDArray[np.float32]]]) -> None:
@@ -321,45 +336,21 @@ class Overlay(Names):
                     new.write(block)
                 new.write(frame)
             return
-        # Without a buffer: what a full disk leaves in it would be written when the file is closed.
-        with self.path.open("r+b", buffering=0) as file:
-            end = loaded.end or len(log.MAGIC)
-            if loaded.end and not log.is_unfinished(file, end):
-                self._put_aside(file, end)
-            file.truncate(end)
-            try:
-                if not loaded.end:
-                    _write(file, 0, log.MAGIC)
-                _write(file, end, frame)
-                os.fsync(file.fileno())
-            except BaseException:
-                file.truncate(end)
-                raise
-
-    def _put_aside(self, file: IO[bytes], start: int) -> None:
-        """Keep what is behind the last whole frame and may have been an addition that was damaged."""
-        file.seek(start)
-        with files.replacing(self.path.with_name(f"{self.path.name}.damaged")) as kept:
-            kept.write(file.read())
+        log.append(self.path, loaded.end, frame)
 
     def _dump(self) -> Iterator[bytes]:
-        """Go through the bytes of a log of all that was added so far."""
-        aliases: dict[int, list[str]] = defaultdict(list)
-        surfaces: dict[int, list[str]] = defaultdict(list)
-        for alias, row in self.rows("SELECT title, row FROM redirects"):
-            aliases[row].append(alias)
-        for surface, row in self.rows("SELECT surface, row FROM surfaces"):
-            surfaces[row].append(surface)
-        ids = dict(self.rows("SELECT row, id FROM ids"))
+        """Yield the bytes of a log of all that was added and removed so far."""
         yield log.MAGIC
-        known = self.rows("SELECT row, title, count, wikidata, hides, place, vector FROM entities ORDER BY row")
+        known = list(log.collect(self))
         for start in range(0, len(known), PAGE):
             page = known[start : start + PAGE]
-            additions = [
-                Addition(title, row, hides, count, wikidata, ids.get(row), tuple(aliases[row]), tuple(surfaces[row]))
-                for row, title, count, wikidata, hides, _, _ in page
-            ]
-            yield log.pack(additions, np.stack([self._vector(place, vector) for *_, place, vector in page]))
+            places = (self.rows("SELECT place, vector FROM entities WHERE row = ?", (one.row,))[0] for one in page)
+            yield log.pack(page, np.stack([self._vector(*place) for place in places]))
+        removed = self.rows("SELECT title, row, hides FROM removed ORDER BY row")
+        for start in range(0, len(removed), PAGE):
+            part = removed[start : start + PAGE]
+            gone = [Addition(title, row, hides, removed=True) for title, row, hides in part]
+            yield log.pack(gone, np.zeros((len(gone), self._dimension), np.float32))
 
     def _vector(self, place: int | None, vector: bytes | None) -> NDArray[np.float32]:
         if place is None:
@@ -374,30 +365,27 @@ class Overlay(Names):
         return np.frombuffer(data, "<f4")
 
 
-def _write(file: IO[bytes], place: int, data: bytes) -> None:
-    """Write all of the data to a file that has no buffer."""
-    file.seek(place)
-    left = memoryview(data)
-    while left:
-        left = left[file.write(left) :]
-
-
 def _mark(status: os.stat_result) -> tuple[int, ...]:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _apply(connection: sqlite3.Connection, new: Sequence[tuple[Addition, int | None, bytes | None]]) -> None:
-    """Put additions into the database, each with the place of its vector or the vector itself."""
+def _apply(connection: sqlite3.Connection, given: Sequence[tuple[Addition, int | None, bytes | None]]) -> None:
+    """Put additions into the database, each with the place of its vector or the vector itself; then remove."""
+    new = [one for one in given if not one[0].removed]
+    gone = [(one.row, one.title, one.hides) for one, _, _ in given if one.removed]
     connection.executemany(
         "INSERT INTO entities (row, title, count, wikidata, hides, place, vector) VALUES (?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (row) DO UPDATE SET count = coalesce(excluded.count, count),"
         " wikidata = coalesce(excluded.wikidata, wikidata), place = excluded.place, vector = excluded.vector",
         ((one.row, one.title, one.count, one.wikidata, one.hides, place, vector) for one, place, vector in new),
     )
-    for query, pairs in (
+    for query, values in (
         ("REPLACE INTO ids VALUES (?, ?)", [(one.row, one.id) for one, _, _ in new if one.id is not None]),
         ("REPLACE INTO redirects VALUES (?, ?)", [(alias, one.row) for one, _, _ in new for alias in one.aliases]),
         ("IGNORE INTO surfaces VALUES (?, ?)", [(name, one.row) for one, _, _ in new for name in one.surfaces]),
+        ("REPLACE INTO removed VALUES (?, ?, ?)", gone),
     ):
-        if pairs:
-            connection.executemany(f"INSERT OR {query}", pairs)
+        if values:
+            connection.executemany(f"INSERT OR {query}", values)
+    for table in ("entities", "redirects", "ids", "surfaces") if gone else ():
+        connection.executemany(f"DELETE FROM {table} WHERE row = ?", [one[:1] for one in gone])

@@ -1,22 +1,21 @@
-"""Titles for somebody who is typing one: by their beginnings, whatever the case and the accents, the usual ones first.
+"""Entities for somebody who is typing a name: by beginnings, whatever the case and the accents, the usual ones first.
 
 The names of a store are kept folded and sorted in a few arrays, some thirty bytes a name: what begins with given
-letters is a stretch of them, found by halving, and the most linked ones in it are found without sorting it.
+letters is a stretch of them, found by halving, and the most linked ones in it are found without sorting it. (A prefix
+query of FTS5 would have to read all that begin so, to find the most linked ones.)
 """
 
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ebert.text import letters, titles
-from ebert.vectors import lookup, suggestions
-from ebert.vectors.added import Overlay
-from ebert.vectors.catalogue import PAGE, Catalogue, EntityRow, Names
+from ebert.vectors.catalogue import Names
 from ebert.vectors.entity import Entity
+from ebert.vectors.lookup import Lookup, words_in
 
 LOOKED_AT = 200  # titles that have the typed words somewhere; a hundred thousand have "of the"
 SIMILAR = 60  # titles compared letter by letter, for each way of missing one
@@ -25,7 +24,7 @@ LONGEST = 200  # letters that are looked at; no title has more
 
 
 def fold(name: str) -> str:
-    """Write a name without what nobody types: capitals, accents, underscores, doubled blanks.
+    """Return a name without what nobody types: capitals, accents, underscores, doubled blanks.
 
     >>> fold("Beyoncé_Knowles")
     'beyonce knowles'
@@ -60,7 +59,7 @@ class Beginnings:
         return len(self._rows)
 
     def best(self, start: str, count: int) -> list[int]:
-        """Give the rows of the names that begin with folded letters: the very name first, then the most usual."""
+        """Return the rows of the names that begin with folded letters: the very name first, then the most usual."""
         key = start.encode("utf-8", "surrogatepass")
         first, stop = self._place(key), self._place(key + b"\xff")  # no letter of UTF-8 is as large
         size = stop - first
@@ -73,7 +72,7 @@ class Beginnings:
         return [int(row) for row in self._rows[first + kept]]
 
     def _place(self, key: bytes) -> int:
-        """Give the number of the first name that is not before a key."""
+        """Return the number of the first name that is not before a key."""
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
@@ -84,11 +83,11 @@ class Beginnings:
         return low
 
 
-class Completer:
+class Autocomplete:
     """Suggests the entities of a store. What was added to it counts as soon as it is there."""
 
-    def __init__(self, catalogue: Catalogue, added: Overlay) -> None:
-        self._catalogue, self._added = catalogue, added
+    def __init__(self, names: Lookup) -> None:
+        self._names = names
         self._lock = threading.Lock()
         self._made: tuple[Beginnings, Beginnings] | None = None
         self._later: tuple[Beginnings, Beginnings] | None = None
@@ -106,13 +105,15 @@ class Completer:
         key = fold(typed).lstrip()
         if not key.strip():
             return []
-        exact = lookup.find(self._catalogue, self._added, typed)
-        found = {entity.title: entity for entity in chain([exact] if exact else [], self._begin(key, count))}
+        exact = self._names.find(typed)
+        found = {entity.title: entity for entity in ([exact] if exact else [])}
+        found |= {entity.title: entity for entity in self._begin(key, count) if entity.title not in found}
         begun = bool(found)
         if len(found) < count:
             found |= {entity.title: entity for entity in self._within(key) if entity.title not in found}
         if not begun and len(found) < count:
-            found |= {entity.title: entity for entity in self._similar(typed, count) if entity.title not in found}
+            similar = self._names.similar(typed, typed, count, SIMILAR)
+            found |= {entity.title: entity for entity in similar if entity.title not in found}
         if letters.oddity(typed):  # it is meant
             return list(found.values())[:count]
         return sorted(found.values(), key=lambda entity: entity.oddity is not None)[:count]
@@ -125,68 +126,44 @@ class Completer:
         made, later = self._indexes()
         for number in (0, 1):  # titles, then redirects
             if later is not None:
-                yield from self._entities(self._added, later[number].best(key, count), added=True)
-            yield from self._entities(self._catalogue, made[number].best(key, count))
+                rows = later[number].best(key, count)
+                yield from (found for row in rows if (found := self._names.overlay.at(row)))
+            rows = made[number].best(key, count)
+            yield from (now for row in rows if (now := self._names.current(self._names.catalogue.at(row))))
 
     def _within(self, key: str) -> Iterator[Entity]:
-        """Go through titles that have all the words, the last of which may be begun only."""
-        words = suggestions.words(key)
+        """Yield entities whose titles have all the words, the last of which may be begun only."""
+        words = words_in(key)
         if not words or max(map(len, words)) < SHORTEST:
             return
         if len(words[-1]) < SHORTEST:
             words = words[:-1]  # a letter or two would match half of Wikipedia
         match = " ".join([*(f'"{word}"' for word in words[:-1]), f'"{words[-1]}"*'])
-        if self._added:
-            yield from (lookup.entity(row, added=True) for row in _usual(self._added.matching(match, LOOKED_AT)))
-        yield from (self._current(row) for row in _usual(self._catalogue.matching(match, LOOKED_AT)))
-
-    def _similar(self, typed: str, count: int) -> list[Entity]:
-        forms = titles.spellings(typed)
-        places: list[Names] = [self._catalogue, self._added] if self._added else [self._catalogue]
-        close = {t for names in places for form in forms[:2] for t in suggestions.candidates(names, form, SIMILAR)}
-        best = suggestions.closest(typed, close, count)
-        return [e for title in best if (e := lookup.find(self._catalogue, self._added, title)) is not None]
-
-    def _entities(self, names: Names, rows: list[int], *, added: bool = False) -> Iterator[Entity]:
-        for row in rows:
-            if found := names.row(row):
-                yield lookup.entity(found, added=True) if added else self._current(found)
-
-    def _current(self, row: EntityRow) -> Entity:
-        return lookup.current(self._added if self._added else None, row)
+        if self._names.overlay:
+            yield from _usual(self._names.overlay.matching(match, LOOKED_AT))
+        made = _usual(self._names.catalogue.matching(match, LOOKED_AT))
+        yield from (now for entity in made if (now := self._names.current(entity)))
 
     def _indexes(self) -> tuple[tuple[Beginnings, Beginnings], tuple[Beginnings, Beginnings] | None]:
         with self._lock:
             if self._made is None:
-                self._made = _sorted(self._catalogue)
-            if self._added and self._stamp != (stamp := self._added.stamp()):
-                self._later, self._stamp = _sorted(self._added), stamp
+                self._made = _sorted(self._names.catalogue)
+            overlay = self._names.overlay
+            if overlay and self._stamp != (stamp := overlay.stamp()):
+                self._later, self._stamp = _sorted(overlay), stamp
             return self._made, self._later
 
 
 def _sorted(names: Names) -> tuple[Beginnings, Beginnings]:
     """Sort titles and redirects."""
-    return Beginnings(_titles(names)), Beginnings(_redirects(names))
-
-
-def _titles(names: Names) -> Iterator[tuple[str, int, int]]:
-    last = -1
-    query = f"SELECT row, title, coalesce(count, 0) FROM entities WHERE row > ? ORDER BY row LIMIT {PAGE}"
-    while page := names.rows(query, (last,)):
-        yield from ((title, row, count) for row, title, count in page)
-        last = page[-1][0]
-
-
-def _redirects(names: Names) -> Iterator[tuple[str, int, int]]:
-    last = ""
+    query = "SELECT row, title, coalesce(count, 0) FROM entities WHERE row > ? ORDER BY row"
+    titles = Beginnings((title, row, count) for row, title, count in names.pages(query, -1))
     query = (
         "SELECT r.title, row, coalesce(count, 0) FROM redirects r JOIN entities USING (row)"
-        f" WHERE r.title > ? ORDER BY r.title LIMIT {PAGE}"
+        " WHERE r.title > ? ORDER BY r.title"
     )
-    while page := names.rows(query, (last,)):
-        yield from page
-        last = page[-1][0]
+    return titles, Beginnings(names.pages(query, ""))
 
 
-def _usual(rows: list[EntityRow]) -> list[EntityRow]:
-    return sorted(rows, key=lambda row: (-(row[2] or 0), len(row[1]), row[1]))
+def _usual(entities: list[Entity]) -> list[Entity]:
+    return sorted(entities, key=lambda entity: (-(entity.count or 0), len(entity.title), entity.title))

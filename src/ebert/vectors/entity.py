@@ -1,11 +1,11 @@
-"""What look-ups give back."""
+"""What look-ups return, and checks of vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ebert.errors import EbertError
 from ebert.text import letters
@@ -61,3 +61,17 @@ def whole(vectors: NDArray[np.float32], names: Sequence[str]) -> NDArray[np.floa
             "restore it or make it again"
         )
     return vectors
+
+
+def checked(vector: ArrayLike, dimension: int, what: str) -> NDArray[np.float32]:
+    """Return a vector that somebody gave, shape (dimension,). Raise `EbertError` if it is none for a store."""
+    given = np.asarray(vector)
+    if given.dtype.kind not in "fiu":
+        raise EbertError(f"{what} is not made of numbers but of {given.dtype}")
+    with np.errstate(over="ignore"):
+        array = given.astype(np.float32)
+    if array.shape != (dimension,):
+        raise EbertError(f"{what} has shape {array.shape}; this store has dimension {dimension}")
+    if not np.isfinite(array).all():
+        raise EbertError(f"{what} has a value that is not a number or too large for float32")
+    return array

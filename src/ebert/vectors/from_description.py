@@ -1,4 +1,17 @@
-"""From a description to a vector: the words of a paragraph, weighted as training weights those of a page's opening."""
+"""From a description to a vector: the one that predicts the words of a paragraph, everything else frozen.
+
+The words are weighted as training weights those of a page's opening. An entity with vector v predicts a word with
+output vector u by the sigmoid of v·u, as in training (Section 2.3 of the paper). For words that weigh w and negatives
+of which each has the share p, the objective is
+
+    f(v) = sum w log sigmoid(v·u) + negative * sum w * sum p log sigmoid(-v·u)
+
+Its maximum is not what is wanted: training takes a number of small steps uphill and stops long before, and what lies
+beyond is longer and fits the words' accidents. In the limit of many small steps training follows the gradient for a
+time that is the sum of the learning rates. That path is followed here in a few large steps of the implicit Euler
+method, each of which maximises f(v) - |v - before|^2 / (2 * step) by a few conjugate gradients. All entities of a batch
+go together, so that the work is products of matrices.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,8 +34,6 @@ OPTIONS: dict[str, float] = {
     "negative": 5, "sample": 1e-4, "word_power": 0.75, "rate": 0.025, "min_rate": 0.0001, "epochs": 6, "repeats": 4,
     "finish": 0, "opening_words": 200,
 }  # fmt: skip
-
-
 STEPS, INNER = 4, 4  # within 10 % of the path's end, and less than 2 degrees off, on trained stores
 CELLS = 1 << 22  # numbers that a batch works on at a time: 16 MB
 
@@ -48,7 +59,7 @@ class Bag:
 
 
 def solve(objective: Objective, bags: Sequence[Bag]) -> Floats:
-    """Give a vector for each bag of words, shape (bags, dimension)."""
+    """Return a vector for each bag of words, shape (bags, dimension)."""
     dimension = objective.negatives.shape[1]
     vectors = np.zeros((len(bags), dimension), np.float32)
     order = sorted(range(len(bags)), key=lambda index: len(bags[index].weights))  # so that little is padded
@@ -105,7 +116,7 @@ def _sigmoid(scores: Floats) -> Floats:
 
 
 def _dot(one: Floats, other: Floats) -> Floats:
-    """Give the products of rows, shape (bags, 1)."""
+    """Return the products of rows, shape (bags, 1)."""
     return np.einsum("bd,bd->b", one, other)[:, None]
 
 
@@ -133,14 +144,14 @@ class Describer:
         self._rows: dict[str, tuple[int, float] | None] = {}
 
     def vector(self, description: str) -> NDArray[np.float32]:
-        """Give the vector of a description."""
+        """Return the vector of a description."""
         found = self.vectors([description])[0]
         if isinstance(found, EbertError):
             raise found
         return found
 
     def vectors(self, descriptions: Sequence[str]) -> list[NDArray[np.float32] | EbertError]:
-        """Give the vector of each description, or why it has none."""
+        """Return the vector of each description, or why it has none."""
         bags = [self._bag(description) for description in descriptions]
         with np.errstate(over="ignore", invalid="ignore"):  # seen below
             solved = iter(solve(self._objective, [bag for bag in bags if isinstance(bag, Bag)]))
@@ -163,7 +174,7 @@ class Describer:
         return Bag(outputs, weights.astype(np.float32))
 
     def _known(self, word: str) -> tuple[int, float] | None:
-        """Give a word's row, and how likely it survives subsampling."""
+        """Return a word's row, and how likely it survives subsampling."""
         if word not in self._rows:
             if len(self._rows) >= REMEMBERED:
                 self._rows.clear()

@@ -1,17 +1,33 @@
-"""What a store is on disk: a folder of six files, the smallest of which is described here."""
+"""What a store is on disk: a folder of up to six files, which the smallest of them, `store.json`, describes.
+
+A new version of the format needs a higher FORMAT and a function in MIGRATIONS that makes the description of the version
+before it one of the new version.
+"""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, get_origin
+from typing import Any, Literal, get_origin
 
 from ebert._io import files
 from ebert.errors import EbertError
 
-FORMAT = 2  # 1, of version 0.1, has no hashes of files, and keeps what was added in an SQLite file
+FORMAT = 2
 INFO, WORDS, ENTITIES, CATALOGUE = "store.json", "words.safetensors", "entities.safetensors", "catalogue.sqlite"
 OUTPUTS = "outputs.safetensors"  # optional: the words' output vectors, which adding an entity by a description needs
 BIG = (WORDS, ENTITIES, OUTPUTS, CATALOGUE)  # files that never change, and whose hashes the description has
+
+StorageDtype = Literal["float32", "float16"]  # how `ebert.vectors.matrix` stores them
+Description = dict[str, Any]
+
+
+def _from_1(value: Description) -> Description:
+    """Migrate from version 0.1: no hashes of files. Its additions, in SQLite, are read by `ebert.vectors.log`."""
+    return {**value, "sha256": {}}
+
+
+MIGRATIONS: dict[int, Callable[[Description], Description]] = {1: _from_1}
 
 
 def identity(folder: Path) -> tuple[int, int] | None:
@@ -59,15 +75,18 @@ class StoreInfo:
 
     @classmethod
     def read(cls, folder: Path) -> "StoreInfo":
-        """Read `store.json`, or say why `folder` is not a store that this version can open."""
+        """Read `store.json`. Raise `EbertError` if `folder` is not a store that this version can open."""
         if not folder.is_dir():
             raise EbertError(f"there is no store at {folder}; make one with 'ebert vectors import'")
         value = files.read_json(folder / INFO, "a store of vectors")
-        version = value.get("format", 0)
+        version = value.get("format", FORMAT)
         if isinstance(version, int) and version > FORMAT:
             raise EbertError(
                 f"{folder} has store format {version}; this version of ebert reads up to {FORMAT}: upgrade ebert"
             )
+        while isinstance(version, int) and version in MIGRATIONS:
+            version += 1
+            value = {**MIGRATIONS[version - 1](value), "format": version}
         try:
             # Keys that are not known are of a later version that kept the format.
             info = cls(**{f.name: value[f.name] for f in fields(cls) if f.name in value})

@@ -4,6 +4,7 @@ It begins with MAGIC. Then comes a frame for each transaction: a header with the
 the names as JSON, and the vectors. A reader takes whole frames and leaves a last one that is not whole: either somebody
 is writing it, or a writer died before it could say that the addition is there. An SQLite file would need less code, but
 whoever opens one for writing trusts it: a journal beside it can have any file deleted, a trigger can change vectors.
+Version 0.1 wrote such a file, `added.sqlite`; it is read here and never written to.
 """
 
 import json
@@ -19,13 +20,25 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebert._io import files
 from ebert.errors import EbertError
-from ebert.vectors.catalogue import SEARCH, Database
+from ebert.vectors.catalogue import SEARCH, Database, Names
 
 MAGIC = b"ebert additions 1\n"
 HEADER = struct.Struct("<4sIIII")  # mark, bytes of names, bytes of vectors, CRC-32 of both, CRC-32 of the header so far
 MARK = b"ADD\n"
 MOST = 1 << 28  # bytes of names or vectors in a frame: what a reader is ready to hold
+OLD = "added.sqlite"
+OLD_SCHEMA = (
+    "CREATE TABLE entities (row INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, count INTEGER,"
+    " wikidata INTEGER, vector BLOB NOT NULL, hides INTEGER)",
+    "CREATE INDEX entities_by_wikidata ON entities (wikidata) WHERE wikidata IS NOT NULL",
+    "CREATE INDEX entities_hiding ON entities (hides) WHERE hides IS NOT NULL",
+    "CREATE TABLE redirects (title TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE ids (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE surfaces (surface TEXT, row INTEGER, PRIMARY KEY (surface, row)) WITHOUT ROWID",
+    SEARCH[0],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +53,7 @@ class Addition:
     id: str | None = None
     aliases: tuple[str, ...] = ()  # other names to find it by
     surfaces: tuple[str, ...] = ()  # words that name it in text
+    removed: bool = False  # it, or the entity that it hides, is taken away; its vector means nothing
 
 
 FIELDS = [field.name for field in fields(Addition)]
@@ -56,7 +70,7 @@ class Frame:
 
 def pack(additions: Sequence[Addition], vectors: NDArray[np.float32]) -> bytes:
     """Return the frame of a transaction; `vectors` has the shape (additions, dimension)."""
-    records = [{n: value for n in FIELDS if (value := getattr(one, n)) not in (None, ())} for one in additions]
+    records = [{name: value for name in FIELDS if _is_given(value := getattr(one, name))} for one in additions]
     names = json.dumps(records, ensure_ascii=False, separators=(",", ":")).encode()
     numbers = np.ascontiguousarray(vectors, "<f4").tobytes()
     for one in additions:
@@ -68,6 +82,10 @@ def pack(additions: Sequence[Addition], vectors: NDArray[np.float32]) -> bytes:
         raise EbertError(f"{len(additions):,} entities are too many for one transaction; add fewer at a time")
     start = HEADER.pack(MARK, len(names), len(numbers), zlib.crc32(numbers, zlib.crc32(names)), 0)[:-4]
     return start + struct.pack("<I", zlib.crc32(start)) + names + numbers
+
+
+def _is_given(value: object) -> bool:
+    return value is not None and value is not False and value != ()
 
 
 def read(file: IO[bytes], start: int, path: Path, dimension: int) -> Iterator[Frame]:
@@ -96,6 +114,37 @@ def read(file: IO[bytes], start: int, path: Path, dimension: int) -> Iterator[Fr
             return
         yield Frame(_parse(text, len(vectors), path, dimension), end - lengths[1], end)
         start = end
+
+
+def append(path: Path, end: int, frame: bytes) -> None:
+    """Write a frame behind the last whole one, which ends at `end`. One that is not whole gives way to it.
+
+    What may have been an addition that was acknowledged, and damaged since, is kept in a file of its own.
+    """
+    # Without a buffer: what a full disk leaves in it would be written when the file is closed.
+    with path.open("r+b", buffering=0) as file:
+        start = end or len(MAGIC)
+        if end and not is_unfinished(file, end):
+            file.seek(end)
+            with files.replacing(path.with_name(f"{path.name}.damaged")) as kept:
+                kept.write(file.read())
+        file.truncate(start)
+        try:
+            if not end:
+                _write(file, 0, MAGIC)
+            _write(file, start, frame)
+            os.fsync(file.fileno())
+        except BaseException:
+            file.truncate(start)
+            raise
+
+
+def _write(file: IO[bytes], place: int, data: bytes) -> None:
+    """Write all of the data to a file that has no buffer."""
+    file.seek(place)
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
 
 
 def is_unfinished(file: IO[bytes], start: int) -> bool:
@@ -156,6 +205,8 @@ def check(addition: Addition) -> None:
     own = () if addition.id is None else (addition.id,)
     if not all(isinstance(text, str) for text in (addition.title, *addition.aliases, *addition.surfaces, *own)):
         raise TypeError("a name is not text")
+    if type(addition.removed) is not bool:
+        raise TypeError(f"removed cannot be {addition.removed!r:.40}")
     most = {"row": 1 << 31, "hides": 1 << 31, "count": 1 << 31, "wikidata": 1 << 62}
     for name, limit in most.items():
         number = getattr(addition, name)
@@ -166,19 +217,6 @@ def check(addition: Addition) -> None:
 def damaged(path: Path, why: str) -> EbertError:
     """Return the error for a log that is not as it was written."""
     return EbertError(f"{path} is damaged ({why}); restore it, or remove it and lose what was added to the store")
-
-
-OLD = "added.sqlite"
-OLD_SCHEMA = (
-    "CREATE TABLE entities (row INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, count INTEGER,"
-    " wikidata INTEGER, vector BLOB NOT NULL, hides INTEGER)",
-    "CREATE INDEX entities_by_wikidata ON entities (wikidata) WHERE wikidata IS NOT NULL",
-    "CREATE INDEX entities_hiding ON entities (hides) WHERE hides IS NOT NULL",
-    "CREATE TABLE redirects (title TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE ids (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE)",
-    "CREATE TABLE surfaces (surface TEXT, row INTEGER, PRIMARY KEY (surface, row)) WITHOUT ROWID",
-    SEARCH[0],
-)
 
 
 def read_sqlite(path: Path, dimension: int) -> Iterator[tuple[Addition, NDArray[np.float32]]]:
@@ -198,29 +236,33 @@ def read_sqlite(path: Path, dimension: int) -> Iterator[tuple[Addition, NDArray[
         return
     names = Database(path, OLD_SCHEMA)
     try:
-        if not names.has("entities"):  # of a first addition that was rolled back
-            return
-        aliases: dict[int, list[str]] = defaultdict(list)
-        surfaces: dict[int, list[str]] = defaultdict(list)
-        for title, row in names.rows("SELECT title, row FROM redirects ORDER BY title"):
-            aliases[row].append(title)
-        for surface, row in names.rows("SELECT surface, row FROM surfaces") if names.has("surfaces") else ():
-            surfaces[row].append(surface)
-        ids = dict(names.ids())
-        for row, title, count, wikidata, hides, blob in names.rows(
-            "SELECT row, title, count, wikidata, hides, vector FROM entities ORDER BY row"
-        ):
-            vector = np.frombuffer(blob, "<f4")
+        for addition in collect(names) if names.has("entities") else ():  # else of a first one that was rolled back
+            vector = np.frombuffer(
+                names.rows("SELECT vector FROM entities WHERE row = ?", (addition.row,))[0][0], "<f4"
+            )
             if len(vector) != dimension:
                 raise EbertError(
                     f"{path} has a vector of dimension {len(vector)} in a store of dimension {dimension}; "
                     "the files are not of one store: remove or restore it"
                 )
-            known = tuple(aliases[row]), tuple(surfaces[row])
-            addition = Addition(title, row, hides, count, wikidata, ids.get(row), *known)
             check(addition)
             yield addition, vector
     except (TypeError, ValueError) as error:  # values of other types than the columns have
         raise EbertError(f"{path} is damaged ({error}); remove or restore it") from None
     finally:
         names.close()
+
+
+def collect(names: Names) -> Iterator[Addition]:
+    """Yield the entities in tables of additions, by row, with all their names."""
+    aliases: dict[int, list[str]] = defaultdict(list)
+    surfaces: dict[int, list[str]] = defaultdict(list)
+    for title, row in names.rows("SELECT title, row FROM redirects ORDER BY title"):
+        aliases[row].append(title)
+    for surface, row in names.rows("SELECT surface, row FROM surfaces") if names.has("surfaces") else ():
+        surfaces[row].append(surface)
+    ids = dict(names.ids())
+    query = "SELECT title, row, hides, count, wikidata FROM entities ORDER BY row"
+    for title, row, hides, count, wikidata in names.rows(query):
+        others = tuple(aliases[row]), tuple(surfaces[row])
+        yield Addition(title, row, hides, count, wikidata, ids.get(row), *others)

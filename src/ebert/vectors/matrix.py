@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ebert.errors import EbertError
 
+# How safetensors calls each kind of number that a store can have (`layout.StorageDtype`), and how numpy reads it.
 DTYPES: dict[str, tuple[str, np.dtype[Any]]] = {
     "float32": ("F32", np.dtype("<f4")),
     "float16": ("F16", np.dtype("<f2")),
@@ -56,7 +57,7 @@ class MatrixWriter:
         self.rows += len(stored)
 
     def finish(self) -> str:
-        """Finish the file, see it safely on disk, and give the SHA-256 of its data if it was wanted."""
+        """Finish the file, flush it to the disk, and return the SHA-256 of its data if it was wanted."""
         code, dtype = DTYPES[self._dtype]
         size = self.rows * self.dimension * dtype.itemsize
         tensor = {"dtype": code, "shape": [self.rows, self.dimension], "data_offsets": [0, size]}
@@ -108,7 +109,7 @@ def open_matrix(path: Path, *, scattered: bool = False) -> NDArray[Any]:
 
 
 def _read_header(path: Path) -> tuple[int, int, Any]:
-    """Give the size of a safetensors file, the length of its header, and the header if it can be read."""
+    """Return the size of a safetensors file, the length of its header, and the header if it can be read."""
     if not path.is_file():  # nor a pipe, which would be waited for
         raise EbertError(f"{path} is missing; restore it or make the store again")
     try:

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError
-from ebert.vectors.added import Overlay
-from ebert.vectors.catalogue import Catalogue
 from ebert.vectors.entity import Neighbour
+from ebert.vectors.lookup import Lookup
 
 CHUNK_BYTES = 1 << 20  # of float32: stays in a core's own cache from the first to the last of the steps below
 # Sums of squares that single precision is enough for. Below, numbers get lost; above, a sum may be infinite, or a
 # number may be half precision's infinity, which `_single` takes for 65,536.
 _LOW, _HIGH = 1e-20, 2.0**31
 _TINY = 1e-300  # a vector of zeros is near nothing
+_SIGN_AND_NUMBER = np.uint32(0x8FFFE000).view(np.int32)
 
 
 def nearest(
@@ -93,28 +93,21 @@ def _single(chunk: NDArray[Any]) -> NDArray[np.float32]:
     return numbers
 
 
-_SIGN_AND_NUMBER = np.uint32(0x8FFFE000).view(np.int32)
-
-
-def near_words(
-    catalogue: Catalogue, matrix: NDArray[Any], vector: NDArray[np.float32], top: int
-) -> Iterator[Neighbour]:
-    """Give the words nearest to a vector, the nearest first."""
+def near_words(lookup: Lookup, matrix: NDArray[Any], vector: NDArray[np.float32], top: int) -> Iterator[Neighbour]:
+    """Yield the words nearest to a vector, the nearest first."""
     for row, score in _best(matrix, vector, top):
-        yield Neighbour("word", catalogue.names("words", row, row + 1)[0], score)
+        yield Neighbour("word", lookup.catalogue.names("words", row, row + 1)[0], score)
 
 
-def near_entities(
-    catalogue: Catalogue, added: Overlay, matrix: NDArray[Any], vector: NDArray[np.float32], top: int
-) -> Iterator[Neighbour]:
-    """Give the entities nearest to a vector: of the store, the nearest first, then of those that were added."""
-    hidden = added.hidden()
+def near_entities(lookup: Lookup, matrix: NDArray[Any], vector: NDArray[np.float32], top: int) -> Iterator[Neighbour]:
+    """Yield the entities nearest to a vector: of the store, the nearest first, then of those that were added."""
+    hidden = lookup.overlay.hidden()
     seen = ((row, score) for row, score in _best(matrix, vector, top + len(hidden)) if row not in hidden)
     for row, score in islice(seen, top):
-        yield Neighbour("entity", catalogue.names("entities", row, row + 1)[0], score)
-    if later := list(added.all()):
-        for index, score in _best(np.stack([entity.vector for entity in later]), vector, top):
-            yield Neighbour("entity", later[index].row[1], score)
+        yield Neighbour("entity", lookup.catalogue.names("entities", row, row + 1)[0], score)
+    if later := list(lookup.overlay.all()):
+        for index, score in _best(np.stack([added.vector for added in later]), vector, top):
+            yield Neighbour("entity", later[index].entity.title, score)
 
 
 def _best(matrix: NDArray[Any], vector: NDArray[np.float32], top: int) -> Iterator[tuple[int, float]]:

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -17,10 +17,8 @@ from ebert import __version__
 from ebert._io import files
 from ebert.errors import EbertError
 from ebert.text import letters, titles
-from ebert.vectors import catalogue, layout
-from ebert.vectors.added import Added, Overlay
-from ebert.vectors.catalogue import NAME, PAGE, Catalogue, EntityRow, Kind, Surface
-from ebert.vectors.lookup import unlinked
+from ebert.vectors import layout
+from ebert.vectors.catalogue import NAME, PAGE, SCHEMA, SEARCH, Kind, Surface
 from ebert.vectors.matrix import MatrixWriter
 
 Numbers = list[int | None]
@@ -61,7 +59,7 @@ class StoreWriter:
             opened.callback(self._words.close)
             self._entities = MatrixWriter(folder / layout.ENTITIES, dimension=dimension, dtype=dtype)
             opened.callback(self._entities.close)
-            self._catalogue = catalogue.create(folder / layout.CATALOGUE)
+            self._catalogue = _create(folder / layout.CATALOGUE)
             opened.callback(self._catalogue.close)
             self._opened = opened.pop_all()
 
@@ -75,7 +73,7 @@ class StoreWriter:
         wikidata: Iterable[int | None] | None = None,
         outputs: NDArray[Any] | None = None,
     ) -> int:
-        """Add names with their vectors, shape (names, dimension), and output vectors; give how many were new."""
+        """Add names with their vectors, shape (names, dimension), and output vectors; return how many were new."""
         if len(names) != len(vectors):
             raise EbertError(f"{len(names)} names but {len(vectors)} vectors: every vector needs one name")
         if kind == "entities":
@@ -116,12 +114,12 @@ class StoreWriter:
         """Set the own ids of entities by row. Call it after the entities."""
         self._catalogue.executemany("INSERT INTO ids VALUES (?, ?)", pairs)
 
-    def surfaces(self, surfaces: Iterable[catalogue.Surface]) -> None:
+    def surfaces(self, surfaces: Iterable[Surface]) -> None:
         """Add surfaces: how often each stands in the text, and its entities by row with how often they are meant."""
         given = iter(surfaces)
         while batch := list(islice(given, PAGE)):
             first, self._surfaces = self._surfaces, self._surfaces + len(batch)
-            catalogue.insert_surfaces(self._catalogue, batch, first)
+            insert_surfaces(self._catalogue, batch, first)
 
     def outputs(self, vectors: NDArray[Any], words: Sequence[str] | None = None) -> None:
         """Add output vectors of words, in the order of the words."""
@@ -131,8 +129,8 @@ class StoreWriter:
         self._outputs.append(vectors, words or range(self._outputs.rows, self._outputs.rows + len(vectors)))
 
     def finish(self, *, licence: str, made: dict[str, Any]) -> layout.StoreInfo:
-        """Write what is left and give the description of the store."""
-        for statement in catalogue.SEARCH:
+        """Write what is left and return the description of the store."""
+        for statement in SEARCH:
             self._catalogue.execute(statement)
         self._catalogue.commit()
         self._catalogue.close()
@@ -165,7 +163,7 @@ class StoreWriter:
     def _register(
         self, kind: Kind, first: int, names: Sequence[str], *, counts: Numbers, wikidata: Numbers
     ) -> Sequence[int]:
-        """Put names into the catalogue, the rows beginning with `first`; give the indexes of those that were new."""
+        """Put names into the catalogue, the rows beginning with `first`; return the indexes of those that were new."""
         extra = ", wikidata" if kind == "entities" else ""
         insert = f"INSERT OR IGNORE INTO {kind} (row, {NAME[kind]}, count{extra}) VALUES (?, ?, ?{', ?' * bool(extra)})"
 
@@ -179,7 +177,8 @@ class StoreWriter:
             return everything
         # Some are empty or were there already, so the rows of those after them are wrong: once more, one by one.
         self._catalogue.execute(f"DELETE FROM {kind} WHERE row >= ?", (first,))
-        known = catalogue.known(self._catalogue, kind, names)
+        query = f"SELECT 1 FROM {kind} WHERE {NAME[kind]} = ?"
+        known = {name for name in names if self._catalogue.execute(query, (name,)).fetchone()}
         new: list[int] = []
         for index, name in enumerate(names):
             if name and name not in known:
@@ -205,8 +204,32 @@ class StoreWriter:
         return given - max(0, changed)  # -1: the query never ran
 
 
+def _create(path: Path) -> sqlite3.Connection:
+    """Begin a catalogue for a store that is being made. Nobody reads it yet, so speed goes before safety."""
+    connection = sqlite3.connect(path)
+    try:
+        connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000;")
+        connection.executescript(SCHEMA)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def insert_surfaces(connection: sqlite3.Connection, surfaces: Sequence[Surface], first: int) -> None:
+    """Put surfaces into a catalogue under construction, numbered from `first` on."""
+    connection.executemany(
+        "INSERT INTO surfaces VALUES (?, ?, ?)",
+        ((number, surface, occurrences) for number, (surface, occurrences, _) in enumerate(surfaces, first)),
+    )
+    connection.executemany(
+        "INSERT INTO mentions VALUES (?, ?, ?)",
+        ((number, row, count) for number, (_, _, meant) in enumerate(surfaces, first) for row, count in meant),
+    )
+
+
 def _integers(numbers: Iterable[int | None] | None, length: int, what: str) -> Numbers:
-    """Give plain integers, of which SQLite takes no other kind, one for each name."""
+    """Return plain integers, of which SQLite takes no other kind, one for each name."""
     given: Numbers = (
         [None] * length if numbers is None else [None if number is None else int(number) for number in numbers]
     )
@@ -216,7 +239,7 @@ def _integers(numbers: Iterable[int | None] | None, length: int, what: str) -> N
 
 
 def refuse(path: Path, *, overwrite: bool) -> None:
-    """Complain if a store cannot be made at `path`; a folder of anything else is not overwritten even on request."""
+    """Raise `EbertError` if a store cannot be made at `path`; only a store is ever overwritten."""
     files.refuse_existing(path, overwrite=overwrite, marker=layout.INFO)
 
 
@@ -281,71 +304,3 @@ def fill_from_arrays(
         writer.redirects(redirects)
         writer.wikidata(wikidata)
         writer.finish(licence=licence, made={"from": "arrays"})
-
-
-def fill_from_store(
-    writer: StoreWriter,
-    catalogue: Catalogue,
-    added: Overlay,
-    words: NDArray[Any],
-    outputs: NDArray[Any] | None,
-    entities: NDArray[Any],
-) -> None:
-    """Copy a store, added entities among the others, replaced ones in their places."""
-    for start in range(0, len(words), PAGE):
-        rows = catalogue.described("words", start, start + PAGE)
-        counts = [count for _, _, count, _ in rows]
-        learned = None if outputs is None else outputs[start : start + PAGE]
-        block = words[start : start + PAGE]
-        writer.add("words", [word for _, word, _, _ in rows], block, counts=counts, outputs=learned)
-    places: dict[int, int] = {}  # from rows of the overlay to rows of the copy
-    later: list[Added] = []
-    replaced: dict[int, Added] = {}
-    for entity in added.all():
-        if entity.hides is None:
-            places[entity.row[0]] = len(entities) + len(later)
-            later.append(entity)
-        else:
-            places[entity.row[0]] = entity.hides
-            replaced[entity.hides] = entity
-    for start in range(0, len(entities), PAGE):
-        rows = catalogue.described("entities", start, start + PAGE)
-        block = np.array(entities[start : start + PAGE], np.float32)
-        for index, row in enumerate(rows):
-            if row[0] in replaced:
-                rows[index], block[index] = replaced[row[0]].row, replaced[row[0]].vector
-        _add_entities(writer, rows, block)
-    for start in range(0, len(later), PAGE):
-        part = later[start : start + PAGE]
-        _add_entities(writer, [entity.row for entity in part], np.stack([entity.vector for entity in part]))
-    if added:
-        writer.redirects(added.redirects())  # first, as they go before the store's own
-    writer.redirects(catalogue.redirects())
-    ids = dict(catalogue.ids())
-    ids.update({places[row]: own for row, own in added.ids() if row in places} if added else {})
-    writer.ids(sorted(ids.items()))
-    writer.surfaces(_surfaces(catalogue, added, places))
-
-
-def _add_entities(writer: StoreWriter, rows: Sequence[EntityRow], vectors: NDArray[np.float32]) -> None:
-    writer.add(
-        "entities",
-        [title for _, title, _, _ in rows],
-        vectors,
-        counts=[count for _, _, count, _ in rows],
-        wikidata=[number for _, _, _, number in rows],
-    )
-
-
-def _surfaces(catalogue: Catalogue, added: Overlay, places: Mapping[int, int]) -> Iterator[Surface]:
-    """Go through the surfaces of a store, those of added entities among them: each counts as linked once."""
-    more: dict[str, list[int]] = {}
-    for surface, row in added.surfaces():
-        if row in places:  # others may have been added since
-            more.setdefault(surface, []).append(places[row])
-    for surface, occurrences, mentions in catalogue.surfaces():
-        known = {row for row, _ in mentions}
-        new = [row for row in more.pop(surface, ()) if row not in known]
-        yield surface, occurrences + len(new), [*mentions, *((row, 1) for row in new)]
-    for surface, rows in more.items():
-        yield surface, unlinked(catalogue, surface) + len(rows), [(row, 1) for row in rows]

@@ -38,8 +38,8 @@ def test_word2vec_binary(load, end, name, pack):
     with load(pack(binary(end=end)), name=name) as store:
         assert (store.info.words, len(store)) == (4, 1)
         for word, row in zip(NAMES[:3], MATRIX, strict=False):
-            np.testing.assert_array_equal(store.word(word), row)
-        np.testing.assert_array_equal(store.entity("Jean Marais"), MATRIX[3])
+            np.testing.assert_array_equal(store.word_vector(word), row)
+        np.testing.assert_array_equal(store["Jean Marais"], MATRIX[3])
 
 
 @pytest.mark.parametrize("block", [1, 50, 1000])
@@ -82,7 +82,7 @@ def test_binary_without_vectors(load):
 
 def test_a_name_cut_inside_a_letter_is_mended_and_counted(load):
     with load(binary(["a", "caf\udcc3"], MATRIX[:2])) as store:
-        assert store.word("caf\ufffd") is not None
+        assert store.word_vector("caf\ufffd") is not None
         assert store.info.made["names with bytes that are not UTF-8"] == 1
 
 
@@ -131,8 +131,8 @@ LINES = "\n".join(NAMES).encode()
 @pytest.mark.parametrize("change", [np.float32, np.float64, np.asfortranarray, lambda m: m.astype(">f4")])
 def test_numpy_arrays_with_names(load_numpy, names, names_file, change):
     with load_numpy(change(MATRIX), names, names_file) as store:
-        np.testing.assert_array_equal(store.word("日本"), MATRIX[2])
-        np.testing.assert_array_equal(store.entity("Jean Marais"), MATRIX[3])
+        np.testing.assert_array_equal(store.word_vector("日本"), MATRIX[2])
+        np.testing.assert_array_equal(store["Jean Marais"], MATRIX[3])
 
 
 @pytest.mark.parametrize("rows", [1, 1023, 1024, 1025, 2048, 2500])

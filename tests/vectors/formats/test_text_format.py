@@ -52,10 +52,10 @@ GLOVE = WORD2VEC[4:]
 def test_the_three_text_formats_of_wikipedia2vec(load, content, york):
     with load(content) as store:
         assert (store.info.words, len(store), store.dimension) == (2, 2, 3)
-        np.testing.assert_array_equal(store.word("the"), np.float32([0.1, -0.2, 0.3]))
-        np.testing.assert_array_equal(store.word(york), np.float32([0.001, 0.002, 0.003]))
-        np.testing.assert_array_equal(store.entity("Jean Marais"), np.float32([1, 2, -3]))
-        np.testing.assert_array_equal(store.entity("New York"), np.float32([-0.5, 0.25, 0.125]))
+        np.testing.assert_array_equal(store.word_vector("the"), np.float32([0.1, -0.2, 0.3]))
+        np.testing.assert_array_equal(store.word_vector(york), np.float32([0.001, 0.002, 0.003]))
+        np.testing.assert_array_equal(store["Jean Marais"], np.float32([1, 2, -3]))
+        np.testing.assert_array_equal(store["New York"], np.float32([-0.5, 0.25, 0.125]))
 
 
 @pytest.mark.parametrize(
@@ -76,47 +76,47 @@ def test_the_three_text_formats_of_wikipedia2vec(load, content, york):
 def test_line_ends_blanks_and_numerals_may_vary(load, content, change):
     with load(change(content)) as store:
         assert (store.info.words, len(store)) == (2, 2)
-        np.testing.assert_array_equal(store.word("the"), np.float32([0.1, -0.2, 0.3]))
-        np.testing.assert_array_equal(store.entity("Jean Marais"), np.float32([1, 2, -3]))
+        np.testing.assert_array_equal(store.word_vector("the"), np.float32([0.1, -0.2, 0.3]))
+        np.testing.assert_array_equal(store["Jean Marais"], np.float32([1, 2, -3]))
 
 
 def test_a_name_may_have_blanks_where_blanks_part_the_numbers(load):
     with load(b". . . 0.123 0.456\nat name@domain.com 1 2\nversion 4.0 3 4\nx 5 6\n1 7 8\ny 5 6\nz 5 6\n") as store:
         for name, value in ((". . .", 0.123), ("at name@domain.com", 1), ("version 4.0", 3), ("1", 7)):
-            assert store.word(name)[0] == np.float32(value)
+            assert store.word_vector(name)[0] == np.float32(value)
 
 
 def test_a_name_may_end_in_a_number_where_a_tab_parts_it(load):
     with load(b"ENTITY/Pi 3.14159\t1 2\nversion 0.125\t3 4\n") as store:
-        assert store.entity("Pi 3.14159").tolist() == [1, 2]
-        assert store.word("version 0.125").tolist() == [3, 4]
+        assert store["Pi 3.14159"].tolist() == [1, 2]
+        assert store.word_vector("version 0.125").tolist() == [3, 4]
 
 
 def test_a_first_line_with_a_tab_is_not_a_header(load):
     with load(b"7\t5\n8\t6\n") as store:
-        assert store.word("7").tolist() == [5]
+        assert store.word_vector("7").tolist() == [5]
     with load(b"\x0c\t0 0\n") as store:
-        assert store.word("\x0c").tolist() == [0, 0]
+        assert store.word_vector("\x0c").tolist() == [0, 0]
 
 
 def test_a_number_may_be_a_name(load):
     with load(b"1 0.5 0.5\n2 0.5 0.25\n1990 1 1\n") as store:
-        assert store.word("1990").tolist() == [1, 1]
-        assert store.word("1").tolist() == [0.5, 0.5]
+        assert store.word_vector("1990").tolist() == [1, 1]
+        assert store.word_vector("1").tolist() == [0.5, 0.5]
 
 
 def test_names_outside_the_basic_plane_and_of_other_scripts(load):
     names = ["𝔘𝔫𝔦", "日本", "été", "\u3000", "\u0085", "😀 x"]
     with load("".join(f"{name}\t1 {i}\nENTITY/{i}{name}E\t2 {i}\n" for i, name in enumerate(names)).encode()) as store:
         for i, name in enumerate(names):
-            assert store.word(name).tolist() == [1, i]
-            assert store.entity(f"{i}{name}E").tolist() == [2, i]
+            assert store.word_vector(name).tolist() == [1, i]
+            assert store[f"{i}{name}E"].tolist() == [2, i]
 
 
 @pytest.mark.parametrize(("name", "pack"), [("v.txt.gz", gzip.compress), ("v.txt.bz2", bz2.compress)])
 def test_compressed_text(load, name, pack):
     with load(pack(TAB), name=name) as store:
-        assert store.entity("Jean Marais").tolist() == [1, 2, -3]
+        assert store["Jean Marais"].tolist() == [1, 2, -3]
 
 
 @pytest.mark.parametrize(("name", "pack"), [("v.txt.gz", gzip.compress), ("v.txt.bz2", bz2.compress)])
@@ -136,8 +136,8 @@ def test_damaged_compressed_text(load, name, pack, damage):
 
 def test_several_files_make_one_store(load):
     with load(b"a\t1 2\n", b"1 2\nENTITY/A 3 4\n", b"b 5 6\n") as store:
-        assert store.word("b").tolist() == [5, 6]
-        assert store.entity("A").tolist() == [3, 4]
+        assert store.word_vector("b").tolist() == [5, 6]
+        assert store["A"].tolist() == [3, 4]
         assert len(store.info.made["imported"]) == 3
 
 
@@ -149,8 +149,8 @@ def test_files_of_different_dimension_do_not_make_one_store(load, tmp_path):
 
 def test_repeated_names_are_counted_and_the_first_is_kept(load):
     with load(b"a\t1 1\nb\t2 2\na\t3 3\nENTITY/A B\t4 4\nENTITY/A_B\t5 5\n", b"a\t6 6\n\t7 7\n") as store:
-        assert store.word("a").tolist() == [1, 1]
-        assert store.entity("A B").tolist() == [4, 4]
+        assert store.word_vector("a").tolist() == [1, 1]
+        assert store["A B"].tolist() == [4, 4]
         assert store.info.made["dropped"] == {"duplicates": 3, "empty": 1, "examples": ["a", "A B", "a", ""]}
 
 
@@ -328,9 +328,9 @@ def test_what_is_exported_is_imported_again(tmp_path_factory, data, dtype):
         with import_vectors([folder / "v.txt"], folder / "b", dtype=dtype) as again:
             assert (again.info.words, len(again)) == (len(words), len(entities))
             for word in words:
-                np.testing.assert_array_equal(again.word(word), store.word(word))
+                np.testing.assert_array_equal(again.word_vector(word), store.word_vector(word))
             for title in entities:
-                np.testing.assert_array_equal(again.entity(title), store.entity(title))
+                np.testing.assert_array_equal(again[title], store[title])
             assert again.fingerprint == store.fingerprint
 
 
@@ -342,21 +342,21 @@ def test_export_writes_added_and_replaced_entities_once(store, tmp_path):
     assert [line for line in lines if line.startswith("ENTITY/Paris\t")] == ["ENTITY/Paris\t0 1 2 3 4 5"]
     with import_vectors([tmp_path / "v.txt"], tmp_path / "again") as again:
         for name in ("New", "Paris", "AC/DC", "100% (album)"):
-            np.testing.assert_array_equal(again.entity(name), store.entity(name))
+            np.testing.assert_array_equal(again[name], store[name])
         assert "dropped" not in again.info.made
 
 
 def test_export_may_be_shorter(store, tmp_path):
     export_text(store, tmp_path / "v.txt", decimals=3)
     with import_vectors([tmp_path / "v.txt"], tmp_path / "again") as again:
-        np.testing.assert_allclose(again.entity("Paris"), store.entity("Paris"), rtol=5e-3)
+        np.testing.assert_allclose(again["Paris"], store["Paris"], rtol=5e-3)
 
 
 def test_a_tab_or_line_end_in_a_word_does_not_break_the_file(tmp_path):
     with Vectors.from_arrays(words=["a\tb", "c\nd", "e\rf"], word_vectors=np.eye(3)) as store:
         export_text(store, tmp_path / "v.txt")
     with import_vectors([tmp_path / "v.txt"], tmp_path / "again") as again:
-        assert again.word("c d").tolist() == [0, 1, 0]
+        assert again.word_vector("c d").tolist() == [0, 1, 0]
 
 
 # Memory

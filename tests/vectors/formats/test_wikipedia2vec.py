@@ -45,9 +45,9 @@ def check_vectors(store):
     words, entities, _, _, _, vectors = parts()
     assert (store.info.words, len(store), store.dimension) == (4, 4, DIMENSION)
     for word in WORDS:
-        np.testing.assert_array_equal(store.word(word), vectors[words[word]])
+        np.testing.assert_array_equal(store.word_vector(word), vectors[words[word]])
     for title in TITLES:
-        np.testing.assert_array_equal(store.entity(title), vectors[len(words) + entities[title]])
+        np.testing.assert_array_equal(store[title], vectors[len(words) + entities[title]])
     assert "dropped" not in store.info.made
 
 
@@ -137,7 +137,7 @@ def test_output_vectors_are_kept_so_that_entities_can_be_described(tmp_path):
         np.testing.assert_array_equal(store.word_outputs, vectors[::-1][: len(words)])
         assert store.lowercase
         store.add("New", description="Paris, the PARIS!")  # no word is in capitals there
-        assert store.entity("New").any()
+        assert store["New"].any()
     for name, options in (("words", {"kind": "words"}), ("entities", {"kind": "entities"})):
         with import_vectors([tmp_path / "model.pkl"], tmp_path / name, **options) as store:
             assert store.word_outputs is None

@@ -51,8 +51,8 @@ def test_pages_without_any_link_learn_from_their_opening(tmp_path):
     corpus = write_corpus(tmp_path / "corpus", given)
     train(corpus, tmp_path / "store", preset("default", **SMALL))
     with Vectors.open(tmp_path / "store") as vectors:
-        vector = vectors.entity("Lyon")
-        near = {word: float(vector @ vectors.word(word)) for word in FOOD.values()}
+        vector = vectors["Lyon"]
+        near = {word: float(vector @ vectors.word_vector(word)) for word in FOOD.values()}
         assert max(near, key=near.get) == "cheese"
     train(corpus, tmp_path / "without", preset("default", **SMALL, openings=False))
     with Vectors.open(tmp_path / "without") as vectors:

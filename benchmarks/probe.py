@@ -26,10 +26,9 @@ from ebert import EBert
 from ebert.model.batching import budget_on
 from ebert.model.encoder import Encoder
 from ebert.model.int8 import quantize
-from ebert.probing.ask import Asker, Plan, best, make_plan
-from ebert.probing.candidates import Candidates, choose
+from ebert.probing.ask import Asker, Candidates, ProbePlan, choose, make_plan, tokenize
 from ebert.probing.lama import read_lama
-from ebert.probing.questions import Question, from_template
+from ebert.probing.questions import Question, from_template, shuffled
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "lama.tar.xz"
 TEMPLATES = ["The native language of [X] is [Y] .", "[X] was born in [Y] .", "[X] is a [Y] by profession ."]
@@ -42,7 +41,7 @@ def load(data: Path, count: int, model: EBert) -> tuple[list[Question], list[str
     if data.exists():
         lama = read_lama(data)
         assert lama.vocabulary is not None
-        return sorted(lama.questions, key=lambda question: question.lot)[:count], lama.vocabulary
+        return shuffled(lama.questions)[:count], lama.vocabulary
     names = itertools.cycle(itertools.product(TEMPLATES, FIRST, LAST))
     questions = []
     for number, (template, first, last) in enumerate(itertools.islice(names, count)):
@@ -59,19 +58,15 @@ class Ours:
         self.asked = [(q, [place]) for q in questions if (place := candidates.find(q.answers[0])) is not None]
         self.hits = 0
 
-    def plan(self) -> Plan:
+    def plan(self) -> ProbePlan:
         """Plan the batches."""
-        questions, answers = [q for q, _ in self.asked], [places for _, places in self.asked]
-        return make_plan(self.model, questions, answers, ["bert"], [1], budget=budget_on("cpu"))
+        return make_plan(tokenize(self.model, self.asked, ["bert"], [1]), ["bert"], budget=budget_on("cpu"))
 
     def __call__(self) -> None:
         """Ask everything."""
         plan, asker = self.plan(), Asker(self.model, self.candidates)
-        found: dict[int, Any] = {}
-        for batch in plan.batches:
-            items = [(plan.units[n], self.asked[plan.units[n].question][0]) for n in batch]
-            found.update(zip(batch, asker(items), strict=True))
-        ranks = [best(found[plan.unit_of["bert"][n]], places)[0] for n, (_, places) in enumerate(self.asked)]
+        found = {unit: ranking for batch in asker.run(plan) for unit, ranking in batch.items()}
+        ranks = [plan.result(found, number, "bert", self.candidates.words).rank for number in range(len(self.asked))]
         self.hits = sum(rank == 1 for rank in ranks)
 
 
@@ -80,7 +75,7 @@ def bare(ours: Ours, encoder: Encoder, *, masks_only: bool) -> Callable[[], None
     plan, model = ours.plan(), ours.model
     batches = []
     for batch in plan.batches:
-        texts = [ours.asked[plan.units[n].question][0].text for n in batch]
+        texts = [plan.units[n].sequences[0].passage.text for n in batch]
         inputs = model.tokenizer(texts, padding=True, return_tensors="pt")
         rows, columns = (inputs["input_ids"] == model.tokenizer.mask_token_id).nonzero(as_tuple=True)
         batches.append((inputs, (rows, columns)))

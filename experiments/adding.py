@@ -27,6 +27,7 @@ from scores import gain_error, score
 
 from ebert import EbertError, Vectors
 from ebert._io import files
+from ebert.probing.filters import string_match
 from ebert.probing.questions import Question
 from ebert.vectors.copies import copy_on_write
 from ebert.vectors.entity import Entity
@@ -108,7 +109,7 @@ def compare(store: Vectors, hidden: Sequence[Hidden], again: np.ndarray[Any, Any
 
 def hits(questions: Sequence[Question], answers: Sequence[str], base: Sequence[str]) -> dict[str, float]:
     """Count right answers, over questions (most relations have few here) and as the mean over relations."""
-    clean = [index for index, question in enumerate(questions) if not question.gives_itself_away]
+    clean = [index for index, question in enumerate(questions) if not string_match(question)]
     right = [100.0 * (answer == question.answers[0]) for question, answer in zip(questions, answers, strict=True)]
     macro = score(questions, answers)
     return {

@@ -32,6 +32,7 @@ from ebert._io.home import home
 from ebert._io.progress import progress
 from ebert.model.encoder import Encoder, Vocabulary
 from ebert.model.modes import MODES, Mode
+from ebert.probing.filters import string_match
 from ebert.probing.questions import Question
 
 CHUNK = 256  # questions between two steps of the progress bar
@@ -203,7 +204,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if not questions:
         raise EbertError("no question is left: no subject has a vector, or --relations names none of LAMA's")
     relations = {question.relation for question in questions}
-    clean = sum(not question.gives_itself_away for question in questions)
+    clean = sum(not string_match(question) for question in questions)
     print(f"{len(questions):,} questions of {len(relations)} relations, {clean:,} after the string-match filter")
     print("not asked: " + ", ".join(f"{count:,} {why}" for why, count in choice.skipped.items()))
     left_out = f"{examiner.left_out:,} words of LAMA's are not one wordpiece"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ebert.probing.filters import string_match
 from ebert.probing.questions import Question
 
 
@@ -34,7 +35,7 @@ def score(questions: Sequence[Question], answers: Sequence[str]) -> Score:
     for question, answer in zip(questions, answers, strict=True):
         own = hits.setdefault(question.relation, {"all": [], "filtered": []})
         own["all"].append(100.0 * (answer == question.answers[0]))
-        if not question.gives_itself_away:
+        if not string_match(question):
             own["filtered"].append(own["all"][-1])
     relations = {}
     for name, own in hits.items():
@@ -53,7 +54,7 @@ def gain_error(questions: Sequence[Question], answers: Sequence[str], base: Sequ
     """Give the standard error of the filtered gain over `base`, question by question, relations as strata."""
     gains: dict[str, list[float]] = {}
     for question, answer, before in zip(questions, answers, base, strict=True):
-        if not question.gives_itself_away:
+        if not string_match(question):
             gain = 100.0 * ((answer == question.answers[0]) - (before == question.answers[0]))
             gains.setdefault(question.relation, []).append(gain)
     variances = []

@@ -5,7 +5,8 @@ import lzma
 import random
 from pathlib import Path
 
-from ebert.probing.metrics import FILTERS, metrics
+from ebert.probing.filters import FILTERS
+from ebert.probing.metrics import metrics
 
 # By relation: how often plain BERT is right, how often a vector helps, the share of substring answers.
 LAMA = {

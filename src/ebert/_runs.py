@@ -12,12 +12,15 @@ import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
 from ebert._io import staging
 from ebert.errors import EbertError
+
+if TYPE_CHECKING:
+    import torch
 
 LOCK = ".lock"
 SHOWN = 5  # differences in a message
@@ -95,6 +98,18 @@ def refuse_other(
 def key_of(identity: Mapping[str, Any]) -> str:
     """Return a short hash of everything that the results depend on."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def hash_weights(module: "torch.nn.Module") -> str:
+    """Return a hash of all weights of an encoder, for an identity."""
+    import torch
+
+    digest = hashlib.blake2b(digest_size=32)
+    for name, weight in sorted(module.state_dict().items()):
+        digest.update(name.encode())
+        if isinstance(weight, torch.Tensor):
+            digest.update(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def machine() -> dict[str, Any]:

@@ -15,7 +15,7 @@ from ebert.bulk.options import ReadOptions
 from ebert.bulk.probe import ProbeJob
 from ebert.bulk.run import run
 from ebert.linking.output import as_json
-from ebert.probing.own import read_questions
+from ebert.probing.questions import read_questions
 from ebert.probing.run import probe
 
 TEXTS = [link_world.TEXT, "Nothing.", "", "Adams and England", "the city of London and NATO", "x" * 500]
@@ -201,7 +201,7 @@ def test_a_question_that_breaks_the_encoder_costs_no_other(small_model, tmp_path
     ask = Asker.__call__
 
     def fussy(self, units):
-        if any("Nowhere" in question.text for _, question in units):
+        if any("Nowhere" in pieces.passage.text for unit in units for pieces in unit.sequences):
             raise RuntimeError("out of memory")
         return ask(self, units)
 

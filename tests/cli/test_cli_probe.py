@@ -70,11 +70,11 @@ def test_names_are_asked_of_the_given_encoder(ebert, small_bert, lama, tmp_path)
     [
         ([], "give --model"),
         (["--bert", "x", "--model", "y"], "give --model"),
-        (["--bert", "BERT", "--mode", "concat"], "need entity vectors"),
+        (["--bert", "BERT", "--mode", "concat"], "needs entity vectors"),
         (["--bert", "BERT", "--mode", "ernie"], "unknown mode"),
         (["--bert", "BERT", "--filter", "some"], "unknown filter"),
         (["--bert", "BERT", "--relations", "P1"], "has no relation P1"),
-        (["--bert", "BERT", "--vocabulary", "nothing.txt"], "cannot be read"),
+        (["--bert", "BERT", "--vocabulary", "nothing.txt"], "no file nothing.txt"),
         (["--bert", "BERT", "--labels", "nothing.tsv"], "nothing.tsv"),
         (["--bert", "BERT", "--vectors", "x"], "--vectors goes with --model"),
         (["--bert", "/nowhere/at/all"], "nowhere"),

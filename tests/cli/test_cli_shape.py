@@ -10,9 +10,8 @@ import pytest
 from ebert import AlignmentOptions
 from ebert.bert.get import SOURCES
 from ebert.bulk.options import ReadOptions, Workers
-from ebert.cli import align, bulk, cli, common, fill, link, probe, vectors
+from ebert.cli import align, bulk, cli, common, fill, link, vectors
 from ebert.model.modes import MODES
-from ebert.probing.options import FILTERS
 from ebert.vectors.formats import importer
 
 
@@ -53,8 +52,7 @@ def test_options_agree_with_the_library():
     assert {name: given[name] for name in given if name in fields} == fields
     assert vectors.FORMATS == importer.FORMATS
     assert vectors.KINDS == importer.KINDS
-    assert fill.MODES == probe.MODES == MODES
-    assert probe.FILTERS == FILTERS
+    assert fill.MODES == MODES
     assert fill.MODES == bulk.MODES
     given = bulk.link.make_context("corpus", ["INPUT", "--linker", "LINKER", "--out", "OUT"]).params
     assert given["shard_rows"] == ReadOptions().shard_rows

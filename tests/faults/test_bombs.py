@@ -240,7 +240,7 @@ def test_the_files_of_runs_do_not_grow(tmp_path):
 @pytest.mark.parametrize("unit", [b"x\n", b'"x\n",'], ids=["lines", "a record"])
 def test_questions_and_labels_do_not_grow(tmp_path, ending, name, unit):
     path = written(tmp_path / f"{name}{ending}", packed(ending, unit, 100, begin=b"answers,label\n" * ("csv" in name)))
-    refused("ebert.probing.own:read_questions", path, match="")
+    refused("ebert.probing.questions:read_questions", path, match="")
     message, grown = growing.grow("ebert._io.records:read_table", path)
     assert message
     assert grown < SMALL

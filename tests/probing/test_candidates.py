@@ -4,7 +4,7 @@ import pytest
 from transformers import BertTokenizer
 
 from ebert import EbertError
-from ebert.probing.candidates import choose
+from ebert.probing.ask import choose
 
 
 def tokenizer(*pieces, lower=False):

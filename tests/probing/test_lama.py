@@ -9,6 +9,7 @@ import pytest
 
 from ebert import EbertError
 from ebert.probing.lama import read_lama
+from ebert.probing.questions import reasons
 
 
 def test_questions_of_t_rex_and_google_re(lama):
@@ -79,7 +80,7 @@ def test_rows_that_cannot_be_used_are_listed(lama):
         ("7", "it has no subject (sub_label)"),
         ("8", "the line is not JSON"),
     ]
-    assert read.reasons()["the line is not JSON"] == 2
+    assert reasons(read.skipped)["the line is not JSON"] == 2
 
 
 def test_an_id_that_was_there_before_is_listed(lama):
@@ -119,7 +120,7 @@ def test_a_relation_without_a_template_is_listed(lama):
     read = read_lama(lama)
     assert len(read.questions) == 8
     why = "the relation P9999 cannot be asked: there is no template for it in relations.jsonl"
-    assert read.reasons() == {why: 3}
+    assert reasons(read.skipped) == {why: 3}
     with pytest.raises(EbertError, match=r"no question of .* can be asked: TREx/P9999\.jsonl"):
         read_lama(lama, relations=["P9999"])
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ebert.errors import EbertError
-from ebert.probing.metrics import FILTERS, NAMES, Outcomes, metrics
+from ebert.probing.filters import FILTERS
+from ebert.probing.metrics import NAMES, Outcomes, metrics
 
 
 def row(relation, ranks, *, covered=True, dropped=None, probability=0.5):

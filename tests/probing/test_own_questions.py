@@ -5,7 +5,8 @@ import json
 import pytest
 
 from ebert import EbertError
-from ebert.probing.own import read_questions
+from ebert.probing.filters import string_match
+from ebert.probing.questions import read_questions
 
 
 def write(tmp_path, *lines):
@@ -40,7 +41,7 @@ def test_four_ways_to_ask_the_same(tmp_path):
 def test_a_question_needs_no_subject(tmp_path):
     question = read_questions(write(tmp_path, {"text": "Grass is [MASK].", "answers": ["green"]})).questions[0]
     assert (question.subject, question.passage().mentions) == ("", ())
-    assert not question.gives_itself_away
+    assert not string_match(question)
 
 
 def test_masks_for_answers_of_several_pieces(tmp_path):

@@ -10,11 +10,15 @@ def question(relation, subject, answer):
     return Question(f"{relation}/{subject}", relation, f"{subject} [MASK]", (answer,), subject)
 
 
+def check(asked, guesses, **how):
+    return filters.check_names([asked], guesses, **how)[asked.id]
+
+
 def test_what_is_asked_depends_on_the_relation():
     asked = [question("P19", "Anna Rossi", "Rome"), question("P1412", "Anna  Bo", "x"), question("P36", "Peru", "Lima")]
-    keys = filters.wanted(asked)
+    keys = filters.all_name_parts(asked)
     assert keys == [("Anna", "city"), ("Anna", "language"), ("Bo", "language"), ("Rossi", "city")]
-    assert filters.sentence(keys[0]) == "Anna is a common name in the following city: [MASK]."
+    assert filters.name_question(keys[0]) == "Anna is a common name in the following city: [MASK]."
     assert {filters.KINDS[r] for r in ("P20", "place_of_birth", "place_of_death")} == {"city"}
     assert (filters.KINDS["P27"], filters.KINDS["P103"]) == ("country", "language")
 
@@ -24,18 +28,18 @@ def test_any_part_of_the_name_drops_a_question():
         ("Anna", "language"): ["English", "Dutch", "Danish"],
         ("Rossi", "language"): ["Latin", "Italian", "Greek"],
     }
-    check = filters.check(question("P103", "Anna Rossi", "Italian"), guesses)
-    assert (check.parts, check.dropped) == ((None, 2), True)
-    check = filters.check(question("P103", "Anna Rossi", "italian"), guesses)
-    assert (check.parts, check.dropped) == ((None, None), False)
-    assert filters.check(question("P36", "Peru", "Lima"), guesses).parts == ()
+    found = check(question("P103", "Anna Rossi", "Italian"), guesses)
+    assert (found.parts, found.dropped) == ((None, 2), True)
+    found = check(question("P103", "Anna Rossi", "italian"), guesses)
+    assert (found.parts, found.dropped) == ((None, None), False)
+    assert check(question("P36", "Peru", "Lima"), guesses).parts == ()
 
 
 def test_an_encoder_without_capitals_guesses_in_small_letters():
     guesses = {("Anna", "language"): ["dutch"], ("Rossi", "language"): ["latin", "greek", "italian"]}
     asked = question("P103", "Anna Rossi", "Italian")
-    assert not filters.check(asked, guesses).dropped
-    assert filters.check(asked, guesses, lower=True).parts == (None, 3)
+    assert not check(asked, guesses).dropped
+    assert check(asked, guesses, lower=True).parts == (None, 3)
 
 
 @pytest.mark.real
@@ -50,4 +54,4 @@ def test_an_encoder_without_capitals_guesses_in_small_letters():
 )
 def test_names_of_the_paper(bert, relation, subject, answer, parts):
     asked = question(relation, subject, answer)
-    assert filters.check(asked, filters.guess(bert, [asked])).parts == parts
+    assert check(asked, next(filters.guess_names(bert, filters.name_parts(asked)))).parts == parts

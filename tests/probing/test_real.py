@@ -9,9 +9,10 @@ from small_lama import rows
 
 from ebert import EBert
 from ebert.model.int8 import quantize
+from ebert.probing import filters
 from ebert.probing.lama import read_lama
 from ebert.probing.options import ProbeOptions
-from ebert.probing.own import read_questions
+from ebert.probing.questions import read_questions
 from ebert.probing.run import probe
 
 pytestmark = pytest.mark.real
@@ -21,7 +22,7 @@ needs_lama = pytest.mark.skipif(not LAMA.exists(), reason=f"LAMA is not at {LAMA
 
 @needs_lama
 def test_p463_is_the_paper_s(bert, tmp_path):
-    scores = probe(bert, read_lama(LAMA, relations=["P463"]), tmp_path / "run", options=ProbeOptions(("bert",)))
+    scores = probe(bert, read_lama(LAMA, relations=["P463"]), tmp_path / "run", options=ProbeOptions(modes=("bert",)))
     found = scores["modes"]["bert"]["all"]
     assert found["questions"] == 225
     assert found["relations"]["P463"]["hits@1"] == pytest.approx(67.1, abs=0.05)
@@ -31,12 +32,11 @@ def test_p463_is_the_paper_s(bert, tmp_path):
 @needs_lama
 def test_the_person_name_filter_leaves_as_many_places_of_death_as_the_paper_s(bert, tmp_path):
     """Two thousand names are asked; the questions themselves are left to results/, all but a few."""
-    from ebert.probing import filters
-
-    asked = [q for q in read_lama(LAMA, relations=["place_of_death"]).questions if not q.gives_itself_away]
+    asked = filters.with_persons(read_lama(LAMA, relations=["place_of_death"]).questions)
     assert len(asked) == 766
-    guesses = filters.guess(bert, asked)
-    assert sum(not filters.check(question, guesses).dropped for question in asked) == 655
+    windows = filters.guess_names(bert, filters.all_name_parts(asked))
+    guesses = {part: tokens for window in windows for part, tokens in window.items()}
+    assert sum(not check.dropped for check in filters.check_names(asked, guesses).values()) == 655
 
 
 def test_own_questions_of_the_paper_s_table_1(bert, tmp_path):

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 from small_lama import rows, write_lama
@@ -16,7 +18,7 @@ from ebert.model.int8 import quantize
 from ebert.probing.lama import read_lama
 from ebert.probing.metrics import metrics
 from ebert.probing.options import ProbeOptions
-from ebert.probing.own import read_questions
+from ebert.probing.questions import read_questions
 from ebert.probing.run import probe
 
 ALL = ProbeOptions(modes=("bert", "concat", "replace"), filters=("all", "string-match", "uhn"), budget=16)
@@ -258,8 +260,9 @@ def test_two_processes_do_not_share_a_run(small, lama, tmp_path):
 
     @contextmanager
     def watch(what, *, total=None, unit=""):
-        with pytest.raises(EbertError, match="another process works on"):
-            run(small, read_lama(lama), tmp_path / "run")
+        if what == "ask":
+            with pytest.raises(EbertError, match="another process works on"):
+                run(small, read_lama(lama), tmp_path / "run")
         yield lambda amount: None
 
     run(small, read_lama(lama), tmp_path / "run", watch=watch)
@@ -290,7 +293,7 @@ def test_texts_that_are_too_long_are_listed(small, tmp_path):
         "".join(json.dumps(row) + "\n" for row in (only_with_entities, {"text": "a [MASK]", "answers": ["a"]}))
     )
     for mode, count in (("bert", 2), ("concat", 1)):
-        probe(small, read_questions(path), tmp_path / mode, options=ProbeOptions((mode,)))
+        probe(small, read_questions(path), tmp_path / mode, options=ProbeOptions(modes=(mode,)))
         assert len(rows(tmp_path / mode / "predictions.jsonl")) == count
     path.write_text(json.dumps({"text": "a " * 70 + "[MASK]", "answers": ["Rome"]}))
     with pytest.raises(EbertError, match="no question can be asked"):
@@ -316,3 +319,20 @@ def test_modes_with_entities_need_vectors(small_folder, lama, tmp_path):
 def test_wrong_options(wrong):
     with pytest.raises(EbertError):
         ProbeOptions(**wrong)
+
+
+def test_every_sequence_is_tokenized_once(small, lama, tmp_path, monkeypatch):
+    """Once in each mode if the subject has a vector, once in all modes if it has none."""
+    counts: Counter[str] = Counter()
+    kind = type(small.tokenizer)
+    call = kind.__call__
+
+    def counting(self, text, *args, **rest):
+        counts.update([text] if isinstance(text, str) else text)
+        return call(self, text, *args, **rest)
+
+    monkeypatch.setattr(kind, "__call__", counting)
+    run(small, read_lama(lama, relations=["P36"]), tmp_path / "run", replace(ALL, filters=("all",)))
+    asked = Counter(text for text in counts.elements() if text.startswith("The capital of"))
+    assert asked.total() == 3 + 3 + 1  # France and Italy have a vector, Peru has none
+    assert max(asked.values()) == 1

@@ -3,12 +3,12 @@
 import pytest
 
 from ebert import EbertError
+from ebert.probing.ask import SubjectFinder, read_labels
 from ebert.probing.questions import Question
-from ebert.probing.subjects import Finder, find_all, read_labels, ways
 
 
-def question(subject, *, entity=None, oracle=None, name="1"):
-    return Question(name, "P36", f"{subject} is [MASK]", ("x",), subject, 0, entity, oracle)
+def question(subject, *, entity=None, oracle=None):
+    return Question("1", "P36", f"{subject} is [MASK]", ("x",), subject, 0, entity, oracle)
 
 
 def found(finder, *args, **kwargs):
@@ -17,7 +17,7 @@ def found(finder, *args, **kwargs):
 
 
 def test_titles_go_before_redirects(store):
-    finder = Finder(store)
+    finder = SubjectFinder(store)
     assert found(finder, "France") == ("France", "title")
     assert found(finder, "france") == ("France", "title")
     assert found(finder, "Republic of Peru") == ("France", "redirect")
@@ -30,7 +30,7 @@ def test_the_lowest_id_of_a_label_wins(store, tmp_path):
     path.write_text("id\tlabel\nQ142\tGaul\nQ38\tGaul\nQ142\tItaly\nQ9\tFrance\nQ142\tFrance\n")
     labels = read_labels(path)
     assert labels == {"Gaul": 38, "Italy": 142, "France": 9}
-    finder = Finder(store, labels=labels)
+    finder = SubjectFinder(store, labels=labels)
     assert found(finder, "Gaul") == ("Italy", "label")
     assert found(finder, "Italy") == ("France", "label")  # the paper's rule knows no titles
     assert found(finder, "France") is None  # the lowest id has no vector
@@ -38,22 +38,14 @@ def test_the_lowest_id_of_a_label_wins(store, tmp_path):
 
 
 def test_oracles_only_on_request(store):
-    assert found(Finder(store), "Somebody", oracle="Q168359") is None
-    assert found(Finder(store, oracle=True), "Somebody", oracle="Q168359") == ("Jean Marais", "oracle")
-    assert found(Finder(store, oracle=True), "France", oracle="Q99") == ("France", "title")
+    assert found(SubjectFinder(store), "Somebody", oracle="Q168359") is None
+    assert found(SubjectFinder(store, oracle=True), "Somebody", oracle="Q168359") == ("Jean Marais", "oracle")
+    assert found(SubjectFinder(store, oracle=True), "France", oracle="Q99") == ("France", "title")
 
 
 def test_an_entity_that_is_given_is_not_replaced_by_another(store):
-    assert found(Finder(store), "France", entity="Italy") == ("Italy", "given")
-    assert found(Finder(store), "France", entity="Zorblax") is None
-
-
-def test_coverage_is_counted_by_way(store):
-    asked = [question(name, name=str(n)) for n, name in enumerate(["France", "Italy", "Republic of Peru", "Nowhere"])]
-    subjects = find_all(asked, Finder(store))
-    assert sorted(subjects) == ["0", "1", "2"]
-    assert ways(subjects) == {"redirect": 1, "title": 2}
-    assert find_all(asked, None) == {}
+    assert found(SubjectFinder(store), "France", entity="Italy") == ("Italy", "given")
+    assert found(SubjectFinder(store), "France", entity="Zorblax") is None
 
 
 @pytest.mark.parametrize("text", ["id\tlabel\nX\tParis\n", "id\tlabel\n", "label\nParis\n"])

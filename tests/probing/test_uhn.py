@@ -7,8 +7,8 @@ import pytest
 from small_lama import line, rows
 
 from ebert import EbertError
+from ebert.probing.filters import Deleted, write_uhn
 from ebert.probing.lama import read_lama
-from ebert.probing.uhn import Deleted, write_uhn
 
 KEPT = [("P103", "Daniel Ceccaldi", "French"), ("P176", "Boeing 747", "Airbus")]
 DROPPED = [
@@ -41,8 +41,11 @@ def test_the_paper_s_examples_are_deleted_and_others_stay(bert, data, tmp_path):
     deleted, unjudged = write_uhn(data, tmp_path / "uhn", bert)
     assert unjudged == {}
     assert deleted == [
-        Deleted("P27", 1, 0, 1), Deleted("P103", 2, 0, 1), Deleted("P138", 1, 1, 0), Deleted("P176", 2, 1, 0),
-        Deleted("P1001", 1, 1, 0), Deleted("P1412", 1, 0, 1),
+        Deleted(relation, asked, {"string-match": matched, "name": guessed})
+        for relation, asked, matched, guessed in [
+            ("P27", 1, 0, 1), ("P103", 2, 0, 1), ("P138", 1, 1, 0), ("P176", 2, 1, 0), ("P1001", 1, 1, 0),
+            ("P1412", 1, 0, 1),
+        ]
     ]  # fmt: skip
     left = read_lama(tmp_path / "uhn")
     assert sorted((q.relation, q.subject, q.answers[0]) for q in left.questions) == sorted(KEPT)
@@ -62,7 +65,7 @@ def test_an_encoder_that_lower_cases_drops_names_too(data, lower_casing, tmp_pat
     assert guess.islower()
     (data / "TREx" / "P103.jsonl").write_text(line("u", "Tommy Nilsson", guess.capitalize(), None, "TREx") + "\n")
     deleted = {row.relation: row for row in write_uhn(data, tmp_path / "uhn", lower_casing)[0]}
-    assert deleted["P103"].name == 1
+    assert deleted["P103"].by_rule["name"] == 1
 
 
 def test_archives_are_written_alike_and_what_cannot_be_judged_is_told(data, lower_casing, tmp_path):

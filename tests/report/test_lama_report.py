@@ -9,7 +9,7 @@ import pytest
 from fake_runs import LAMA, MODES, PEOPLE, make_run, read_json, write_json, write_lines
 
 from ebert.errors import EbertError
-from ebert.probing.metrics import FILTERS
+from ebert.probing.filters import FILTERS
 from ebert.report import published
 from ebert.report.document import Options
 from ebert.report.lama import STEPS, make_report

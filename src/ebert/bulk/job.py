@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 from torch import nn
 
+from ebert._runs import hash_weights
 from ebert.bulk.inputs import Source
 from ebert.bulk.options import ReadOptions
 from ebert.bulk.rows import Bad, Row
 from ebert.errors import EbertError
 from ebert.model.alignment import Alignment
-from ebert.probing.identity import hash_weights
 from ebert.vectors.store import Vectors
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Asking the rows of a corpus: each is a question of one's own (`ebert.probing.own` has the format)."""
+"""Asking the rows of a corpus: each is a question of one's own (`ebert.probing.questions` has the format)."""
 
 import hashlib
 from collections import Counter
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ebert.model.ebert import EBert
-    from ebert.probing.ask import Outcome, Plan
+    from ebert.probing.ask import ProbePlan, Ranking, TokenizedQuestion
     from ebert.probing.questions import Question
-
-FILTERS = ("all", "string-match")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +71,10 @@ class ProbeJob:
     def finish(self, folder: Path, files: Sequence[Path]) -> dict[str, Any]:
         """Score all answers."""
         from ebert._io import files as writing
+        from ebert.probing.filters import own_filters
         from ebert.probing.metrics import metrics
 
-        scores = {"modes": metrics(_outcomes(files), self.modes, FILTERS)}
+        scores = {"modes": metrics(_outcomes(files), self.modes, own_filters())}
         writing.write_json(folder / METRICS, scores)
         return scores
 
@@ -86,9 +85,7 @@ class ProbeWorker:
     def __init__(self, job: ProbeJob, model: "EBert") -> None:
         from ebert.bulk.job import of_parts
         from ebert.model.modes import check
-        from ebert.probing.ask import Asker
-        from ebert.probing.candidates import choose
-        from ebert.probing.subjects import Finder
+        from ebert.probing.ask import Asker, SubjectFinder, choose
 
         for mode in job.modes:
             check(mode)
@@ -98,7 +95,7 @@ class ProbeWorker:
         self._modes: Any = job.modes
         self._candidates, self.unused = choose(model.tokenizer, job.vocabulary, job.answers)
         self._asker = Asker(model, self._candidates)
-        self._finder = None if model.vectors is None else Finder(model.vectors)
+        self._finder = None if model.vectors is None else SubjectFinder(model.vectors)
         self.identity = {"encoder": model.name, **of_parts(model.encoder, model.vectors, model.alignment)}
 
     def __call__(self, rows: Sequence[Row]) -> Done:
@@ -108,40 +105,40 @@ class ProbeWorker:
         bad: list[Bad] = []
         good, asked = each(rows, self._asked, bad)
         by_row = {row.number: item for row, item in zip(good, asked, strict=True)}
-        fitting = together(good, lambda some: self._cut(some, by_row), bad)
-        values = together(fitting, lambda some: self._values(some, [by_row[row.number] for row in some]), bad)
+        tokenized = together(good, lambda some: self._tokenize(some, [by_row[row.number] for row in some]), bad)
+        cut = {row.number: one for row, one in tokenized}
+        values = together([row for row, _ in tokenized], lambda some: self._values(some, by_row, cut), bad)
         return Done(pa.Table.from_pylist(values, schema()), bad, Counter())
 
     def _asked(self, row: Row) -> "_Asked":
         """Find out what is asked about, and which candidates are right."""
         question = _question(row)
-        places = [place for answer in question.answers if (place := self._candidates.find(answer)) is not None]
+        places = self._candidates.find_all(question.answers)
         if not places:
             raise EbertError("its answer is not a candidate of this encoder")
         subject = self._finder(question) if self._finder else None
         found = subject.entity if subject else None
-        return _Asked(question.about(found.title if found else None), places, found.count if found else None)
+        asked = replace(question, entity=found.title if found else None)
+        return _Asked(asked, places, found.count if found else None)
 
-    def _cut(self, rows: Sequence[Row], by_row: Mapping[int, "_Asked"]) -> list[Row]:
-        """See that the encoder can take the questions, in every mode."""
-        for mode in self._modes:
-            size = max(self._candidates.sizes)
-            self._model.filler().sequences([by_row[row.number].question.passage(size) for row in rows], mode)
-        return list(rows)
+    def _tokenize(self, rows: Sequence[Row], items: "Sequence[_Asked]") -> "list[tuple[Row, TokenizedQuestion]]":
+        from ebert.probing.ask import tokenize
 
-    def _values(self, rows: Sequence[Row], items: "Sequence[_Asked]") -> list[dict[str, Any]]:
+        wanted = [(item.question, item.places) for item in items]
+        found = tokenize(self._model, wanted, self._modes, self._candidates.sizes)
+        return list(zip(rows, found, strict=True))
+
+    def _values(
+        self, rows: Sequence[Row], by_row: "Mapping[int, _Asked]", cut: "Mapping[int, TokenizedQuestion]"
+    ) -> list[dict[str, Any]]:
         from ebert.model.batching import budget_on
         from ebert.probing.ask import make_plan
+        from ebert.probing.filters import dropped, own_filters
 
-        questions = [item.question for item in items]
-        plan = make_plan(
-            self._model, questions, [item.places for item in items], self._modes, self._candidates.sizes,
-            budget=budget_on(self._model.encoder.device.type),
-        )  # fmt: skip
-        outcomes: dict[int, Outcome] = {}
-        for batch in plan.batches:
-            units = [(plan.units[n], questions[plan.units[n].question]) for n in batch]
-            outcomes.update(zip(batch, self._asker(units), strict=True))
+        items = [by_row[row.number] for row in rows]
+        budget = budget_on(self._model.encoder.device.type)
+        plan = make_plan([cut[row.number] for row in rows], self._modes, budget=budget)
+        rankings = {unit: found for batch in self._asker.run(plan) for unit, found in batch.items()}
         return [
             {
                 "row": row.number,
@@ -150,22 +147,16 @@ class ProbeWorker:
                 "entity": item.question.entity,
                 "covered": item.question.entity is not None,
                 "count": item.count,
-                "dropped": "string-match" if item.question.gives_itself_away else None,
-                "modes": [self._mode(plan, outcomes, number, item, mode) for mode in self._modes],
+                "dropped": dropped(item.question, names=own_filters()),
+                "modes": [self._mode(plan, rankings, number, mode) for mode in self._modes],
             }
             for number, (row, item) in enumerate(zip(rows, items, strict=True))
         ]
 
-    def _mode(
-        self, plan: "Plan", outcomes: "Mapping[int, Outcome]", number: int, item: "_Asked", mode: Any
-    ) -> dict[str, Any]:
-        from ebert.probing.ask import best
-
-        outcome = outcomes[plan.unit_of[mode][number]]
-        rank, probability = best(outcome, item.places)
-        words = self._candidates.words
-        top = [{"token": words[place], "probability": chance} for place, chance in outcome.top]
-        return {"mode": mode, "rank": rank, "probability": probability, "top": top}
+    def _mode(self, plan: "ProbePlan", rankings: "Mapping[int, Ranking]", number: int, mode: Any) -> dict[str, Any]:
+        rank, probability, top = plan.result(rankings, number, mode, self._candidates.words)
+        answers = [{"token": word, "probability": chance} for word, chance in top]
+        return {"mode": mode, "rank": rank, "probability": probability, "top": answers}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +167,7 @@ class _Asked:
 
 
 def _question(row: Row) -> "Question":
-    from ebert.probing.own import question_of
+    from ebert.probing.questions import question_of
 
     fields = {name: value for name, value in row.fields.items() if value is not None}
     return question_of({**fields, "id": row.id}, row.number, row.where)

@@ -137,11 +137,12 @@ def probe(
       ebert probe corpus questions.jsonl --model starter --out answers
     """
     from ebert.bulk.probe import ProbeJob
-    from ebert.cli.probe import modes_of, print_scores, words_in
+    from ebert.cli.probe import print_scores, words_in
+    from ebert.model.modes import parse_modes
 
     job = ProbeJob(
         model=_place(model), bert=bert, vectors=_path(vectors),
-        modes=tuple(modes_of(mode, with_model=model is not None)),
+        modes=tuple(parse_modes(mode, with_entities=model is not None)),
         vocabulary=tuple(words_in(vocabulary)) if vocabulary else None, device=_device(device, rest), dtype=dtype,
     )  # fmt: skip
     done = _run(job, **rest)

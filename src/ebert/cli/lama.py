@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from ebert.cli.common import json_option, overwrite_option, print_json, print_table
+from ebert.probing.filters import DROPPED, FILTERS, NAME_BERT, UHN
 
 
 @click.group("lama")
@@ -15,7 +16,7 @@ def group() -> None:
 @group.command("uhn")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The folder to write.")
-@click.option("--bert", default="bert-base-cased", show_default=True, help="Whom to ask about names.")
+@click.option("--bert", default=NAME_BERT, show_default=True, help="The encoder to ask about names.")
 @click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
 @overwrite_option
 @json_option
@@ -32,7 +33,7 @@ def uhn(data: Path, out: Path, bert: str, device: str | None, overwrite: bool, a
     from ebert._io import files
     from ebert._io.progress import progress
     from ebert.model.ebert import EBert
-    from ebert.probing.uhn import DROPPED, write_uhn
+    from ebert.probing.filters import write_uhn
 
     files.refuse_existing(out, overwrite=overwrite, marker=DROPPED)  # before the encoder is loaded
     with progress("names", unit="names") as advance:
@@ -41,10 +42,11 @@ def uhn(data: Path, out: Path, bert: str, device: str | None, overwrite: bool, a
         click.echo(f"copied as they are: {count:,} lines ({reason})", err=True)
     if as_json:
         for row in deleted:
-            print_json({"relation": row.relation, "questions": row.questions, "string-match": row.string_match, "name": row.name})  # fmt: skip # noqa: E501
+            print_json({"relation": row.relation, "questions": row.questions, **row.by_rule})
         return
-    rows = [("relation", "questions", "string match", "name", "left")]
+    rules = [str(FILTERS[name].rule) for name in UHN]
+    rows: list[tuple[str, ...]] = [("relation", "questions", *(rule.replace("-", " ") for rule in rules), "left")]
     for row in deleted:
-        left = row.questions - row.string_match - row.name
-        rows.append((row.relation, f"{row.questions:,}", f"{row.string_match:,}", f"{row.name:,}", f"{left:,}"))
+        gone = [row.by_rule[rule] for rule in rules]
+        rows.append((row.relation, *(f"{count:,}" for count in (row.questions, *gone, row.questions - sum(gone)))))
     print_table(rows)

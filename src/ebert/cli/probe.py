@@ -3,21 +3,23 @@
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ebert._io.records import read_list
+from ebert._options import cli_options
 from ebert.cli.common import json_option, print_json, print_table, torch_dtype
 from ebert.errors import EbertError
+from ebert.model.modes import parse_modes
+from ebert.probing.filters import FILTERS, NAME_BERT, check_filters, own_filters
+from ebert.probing.options import ProbeOptions
 
 if TYPE_CHECKING:
     from ebert.model.ebert import EBert
     from ebert.probing.questions import Questions
-
-MODES = ("bert", "concat", "replace")
-FILTERS = ("all", "string-match", "uhn")
-NAME_BERT = "bert-base-cased"
 
 
 @click.group("probe")
@@ -25,41 +27,40 @@ def group() -> None:
     """Ask a model questions with a mask, and count how often it is right."""
 
 
-def _options(command: Callable[..., None]) -> Callable[..., None]:
+def _common_options(*, default_filters: str, without: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Any]:
     """Add the options that all probes have."""
-    for option in reversed([
-        click.option("--model", help="A model folder made by 'ebert align', or 'starter'."),
-        click.option("--bert", help="Instead of a model: an encoder without entities."),
-        click.option("--vectors", help="Where the model's store is now, if not where it was."),
-        click.option("--mode", help="Any of bert,concat,replace, or all.  [default: all with a model, bert without]"),
-        click.option("--out", type=click.Path(path_type=Path), required=True, help="The run folder."),
-        click.option("--limit", type=click.IntRange(min=1), help="Questions of each relation, for a quick look."),
-        click.option("--labels", type=click.Path(path_type=Path), help="Wikidata ids and English labels: a table with the columns id and label."),  # noqa: E501
-        click.option("--precision", type=click.Choice(["float32", "float16", "bfloat16", "int8"]), default="float32", show_default=True, help="What the encoder computes in."),  # noqa: E501
-        click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ..."),
-        click.option("--budget", type=click.IntRange(min=1), help="Tokens in a batch.  [default: suits the device]"),
-        click.option("--overwrite", is_flag=True, help="Begin anew, whatever run is at --out."),
-        json_option,
-    ]):  # fmt: skip
-        command = option(command)
-    return command
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed([
+            click.option("--model", help="A model folder made by 'ebert align', or 'starter'."),
+            click.option("--bert", help="Instead of a model: an encoder without entities."),
+            click.option("--vectors", help="Where the model's store is now, if not where it was."),
+            click.option("--mode", help="Any of bert,concat,replace, or all.  [default: all with a model, bert without]"),  # noqa: E501
+            click.option("--filter", "filters", default=default_filters, show_default=True, help="Which questions count."),  # noqa: E501
+            click.option("--labels", type=click.Path(path_type=Path), help="Wikidata ids and English labels: a table with the columns id and label."),  # noqa: E501
+            cli_options(ProbeOptions, without=without),
+            click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ..."),
+            click.option("--out", type=click.Path(path_type=Path), required=True, help="The run folder."),
+            click.option("--overwrite", is_flag=True, help="Begin anew, whatever run is at --out."),
+            json_option,
+        ]):  # fmt: skip
+            command = option(command)
+        return command
+
+    return add
 
 
 @group.command("lama")
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--filter", "filters", default=",".join(FILTERS), show_default=True, help="Which questions count.")
 @click.option("--relations", help="Only these, such as P463,P36.")
 @click.option(
     "--vocabulary",
     type=click.Path(path_type=Path),
     help="The words to choose from, one a line; LAMA's own if not given.",
 )
-@click.option("--oracle", is_flag=True, help="Take LAMA's Wikidata ids for subjects, where the store has them.")
-@click.option("--name-bert", default=NAME_BERT, show_default=True, help="Whom the person-name filter asks.")
-@_options
-def lama(
-    data: Path, filters: str, relations: str | None, vocabulary: Path | None, oracle: bool, name_bert: str, **rest: Any
-) -> None:
+@click.option("--name-bert", default=NAME_BERT, show_default=True, help="The encoder that the person-name filter asks.")
+@_common_options(default_filters=",".join(FILTERS))
+def lama(data: Path, relations: str | None, vocabulary: Path | None, **rest: Any) -> None:
     """Probe with LAMA (T-REx and Google-RE): DATA is its folder or archive.
 
     Run the same command again to go on with a run that was stopped.
@@ -76,19 +77,18 @@ def lama(
         questions.vocabulary = words_in(vocabulary)
     if questions.vocabulary is None:
         raise EbertError(f"{data} has no common_vocab_cased.txt; give the words to choose from with --vocabulary")
-    _probe(questions, _list(filters), oracle=oracle, name_bert=name_bert, **rest)
+    _probe(questions, **rest)
 
 
 @group.command("questions")
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--filter", "filters", default="all,string-match", show_default=True, help="Which questions count.")
 @click.option(
     "--vocabulary",
     type=click.Path(path_type=Path),
     help="The words to choose from, one a line, beside the answers.  [default: all words of the encoder]",
 )
-@_options
-def questions(data: Path, filters: str, vocabulary: Path | None, **rest: Any) -> None:
+@_common_options(default_filters=",".join(own_filters()), without=("oracle",))
+def questions(data: Path, vocabulary: Path | None, **rest: Any) -> None:
     """Probe with questions of your own: DATA has one JSON object a line.
 
     \b
@@ -98,53 +98,47 @@ def questions(data: Path, filters: str, vocabulary: Path | None, **rest: Any) ->
     Example:
       ebert probe questions own.jsonl --model starter --out runs/own
     """
-    from ebert.probing.own import read_questions
+    from ebert.probing.questions import read_questions
 
     read = read_questions(data)
     read.vocabulary = words_in(vocabulary) if vocabulary else None
-    chosen = _list(filters)
-    if "uhn" in chosen:
-        raise EbertError("the filter uhn is for LAMA's relations between persons and places; choose all,string-match")
-    _probe(read, chosen, oracle=False, name_bert=NAME_BERT, **rest)
+    _probe(read, name_bert=NAME_BERT, **rest)
 
 
 def _probe(
     read: "Questions",
-    filters: list[str],
     *,
-    oracle: bool,
+    options: ProbeOptions,
     name_bert: str,
     model: str | None,
     bert: str | None,
     vectors: str | None,
     mode: str | None,
-    out: Path,
-    limit: int | None,
+    filters: str,
     labels: Path | None,
-    precision: str,
     device: str | None,
-    budget: int | None,
+    out: Path,
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    from ebert._io.progress import progress
-    from ebert.probing.options import ProbeOptions
-    from ebert.probing.run import probe
-    from ebert.probing.subjects import read_labels
-
     if bool(model) == bool(bert):
         raise EbertError("give --model (with entities) or --bert (without)")
     if vectors and not model:
         raise EbertError("--vectors goes with --model")
-    options: Any = ProbeOptions(
-        modes=tuple(modes_of(mode, with_model=model is not None)), filters=tuple(filters),  # type: ignore[arg-type]
-        limit=limit, oracle=oracle, precision=precision, budget=budget,
-    )  # fmt: skip
+    check_filters(_list(filters), lama=read.is_lama)
+    modes = parse_modes(mode, with_entities=model is not None)
+    options = replace(options, modes=tuple(modes), filters=tuple(_list(filters)))
+
+    from ebert._io.progress import progress
+    from ebert.probing.ask import read_labels
+    from ebert.probing.run import probe
+
     known = read_labels(labels) if labels else None
-    loaded = _load(model, bert, vectors, device, precision)
+    loaded = _load(model, bert, vectors, device, options.precision)
     scores = probe(
-        loaded, read, out, options=options, labels=known, name_model=lambda: _name_model(name_bert, loaded, precision),
-        overwrite=overwrite, command=f"ebert {shlex.join(sys.argv[1:])}", watch=progress,
+        loaded, read, out, options=options, labels=known, overwrite=overwrite, watch=progress,
+        name_model=lambda: _name_model(name_bert, loaded, options.precision),
+        command=f"ebert {shlex.join(sys.argv[1:])}",
     )  # fmt: skip
     if as_json:
         print_json(scores)
@@ -173,26 +167,13 @@ def _name_model(name: str, loaded: "EBert", precision: str) -> "EBert":
     return loaded if loaded.name == name and precision == "float32" else EBert.plain(name)
 
 
-def modes_of(given: str | None, *, with_model: bool) -> list[str]:
-    """Give the modes that a ``--mode`` names."""
-    if given is None or given == "all":
-        return list(MODES if with_model else MODES[:1])
-    modes = _list(given)
-    if not with_model and any(name in MODES[1:] for name in modes):
-        raise EbertError("the modes concat and replace need entity vectors: give a --model made by 'ebert align'")
-    return modes
-
-
 def _list(given: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
 
 
 def words_in(path: Path) -> list[str]:
     """Read a file of words, one a line."""
-    try:
-        words = [word for line in path.read_text(encoding="utf-8").splitlines() if (word := line.strip())]
-    except (OSError, UnicodeDecodeError) as error:
-        raise EbertError(f"{path} cannot be read ({error}); it should be a text file with one word a line") from None
+    words = read_list(path)
     if not words:
         raise EbertError(f"{path} has no words")
     return words

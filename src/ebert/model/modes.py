@@ -36,8 +36,8 @@ def check(mode: str) -> None:
 
 
 def parse_modes(given: str | None, *, with_entities: bool) -> list[Mode]:
-    """Read a list such as "bert,concat"; if none is given, all modes, or only `bert` without entities."""
-    if not given:
+    """Read a list such as "bert,concat", or "all": all modes, or only `bert` without entities, as if none is given."""
+    if not given or given == "all":
         return [mode for mode in MODES if with_entities or not feeds_entities(mode)]
     chosen: list[Mode] = []
     for name in given.split(","):

@@ -1,158 +1,341 @@
-"""Asking: which sequences the encoder is to see, in which batches, and what comes of each.
+"""Asking an encoder: which candidates it chooses from, which entity a subject has, which batches it sees.
 
-The plan is fixed before the first batch, so that a run that goes on after a kill sees the same batches, and with them
-the same figures. A sequence that several questions or modes have in common is encoded once: without a vector for the
-subject all modes are the same, and many subjects have several answers.
+The plan of batches is fixed before the first one, so that a run that goes on after a kill sees the same batches, and
+with them the same figures. A sequence that several questions or modes have in common is encoded once: without a vector
+for the subject all modes are the same, and many subjects have several answers.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from transformers import PreTrainedTokenizerBase
 
 from ebert._io.progress import Advance, silent
+from ebert._io.records import read_table
 from ebert.errors import EbertError
 from ebert.model.batching import plan, windows
 from ebert.model.ebert import EBert
+from ebert.model.encoder import Vocabulary
 from ebert.model.injection import Pieces
 from ebert.model.modes import Mode
-from ebert.probing.candidates import Candidates
 from ebert.probing.questions import Question
-from ebert.text import Passage
+from ebert.text import titles
+from ebert.vectors.entity import Entity
+from ebert.vectors.store import Vectors
 
-TOP = 10
+LONGEST = 8  # wordpieces of an answer
+TOP = 10  # candidates to keep of each sequence
 DIGITS = 6  # of probabilities: what differs between two machines is beyond them
 
+Wanted = tuple[Question, list[int]]  # a question, and the places of its right answers among the candidates
 
-@dataclass(slots=True)
-class Unit:
-    """One thing to ask: the first question that needs it, its mode, and the answers wanted of it."""
 
-    question: int
-    mode: Mode
-    length: int  # tokens of its sequences
-    answers: list[int] = field(default_factory=list)  # places of right answers among the candidates
+@dataclass(frozen=True)
+class Candidates:
+    """The words that answers are chosen from, as one encoder knows them, and their wordpieces by how many they are.
+
+    LAMA's list has words that are one wordpiece of every model it was made for. Another encoder takes those of them
+    that are one wordpiece of its own; one that lower-cases takes the list in small letters (the paper's footnote on
+    ERNIE and KnowBert). Questions of one's own may have answers of several wordpieces: each piece then has a mask of
+    its own, and the score is the mean of their log-probabilities.
+    """
+
+    words: list[str]
+    """All candidates, those of one wordpiece first, then those of two, ..."""
+    pieces: dict[int, list[list[int]]]
+    """By the number of wordpieces: the candidates' pieces, in the order of `words`."""
+    lowers: bool = False
+    index: dict[str, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def sizes(self) -> list[int]:
+        """The numbers of masks that a question is asked with."""
+        return sorted(self.pieces)
+
+    def find(self, answer: str) -> int | None:
+        """Return the place of an answer among the candidates, or None."""
+        return self.index.get(answer.lower() if self.lowers else answer)
+
+    def find_all(self, answers: Iterable[str]) -> list[int]:
+        """Return the places of those answers that are candidates."""
+        return [place for answer in answers if (place := self.find(answer)) is not None]
+
+
+def choose(
+    tokenizer: PreTrainedTokenizerBase, words: Iterable[str] | None, answers: Iterable[str] = ()
+) -> tuple[Candidates, int]:
+    """Return the candidates of an encoder, and how many of `words` it cannot use.
+
+    `words` are used as far as they are one wordpiece; None stands for all words that the encoder's vocabulary has. All
+    of `answers` are candidates, whatever the number of their wordpieces.
+    """
+    vocabulary = Vocabulary(tokenizer)
+    lowers = vocabulary.lower_cases
+
+    def spelled(word: str) -> str:
+        return word.lower() if lowers else word
+
+    singles, unused = vocabulary.words, 0
+    if words is not None:
+        given = list(dict.fromkeys(map(spelled, words)))
+        singles = vocabulary.single(given)
+        unused = len(given) - len(singles)
+    chosen: dict[int, dict[tuple[int, ...], str]] = {1: {}}
+    index: dict[str, tuple[int, ...]] = {}
+    for word, piece in singles.items():
+        chosen[1].setdefault((piece,), word)  # 'são' and 'sao' are one wordpiece where accents are dropped
+        index[word] = (piece,)
+    for answer, cut in vocabulary.cut(map(spelled, answers)).items():
+        ids = tuple(cut)
+        if answer not in index and 0 < len(ids) <= LONGEST and tokenizer.unk_token_id not in ids:
+            chosen.setdefault(len(ids), {}).setdefault(ids, answer)
+            index[answer] = ids
+    if not any(chosen.values()):
+        raise EbertError("not one candidate is a wordpiece of this encoder: is the vocabulary in another language?")
+    order = {ids: place for place, ids in enumerate(ids for size in sorted(chosen) for ids in chosen[size])}
+    names = [word for size in sorted(chosen) for word in chosen[size].values()]
+    pieces = {size: [list(ids) for ids in chosen[size]] for size in sorted(chosen) if chosen[size]}
+    return Candidates(names, pieces, lowers, {word: order[ids] for word, ids in index.items()}), unused
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What the encoder says: rank and probability of every wanted answer, and the best candidates."""
+class Subject:
+    """The entity of a subject, and the way it was found."""
+
+    entity: Entity
+    way: str  # 'given', 'oracle', 'label', 'title' or 'redirect'
+
+
+def read_labels(path: str | Path) -> dict[str, int]:
+    """Read a table of Wikidata ids and English labels (columns ``id`` and ``label``); the lowest id of a label wins."""
+    labels: dict[str, int] = {}
+    for number, row in read_table(Path(path), needed="label"):
+        if isinstance(row, EbertError):
+            raise EbertError(f"{path}, line {number}: {row}")
+        key, label = row.get("id"), row.get("label")
+        found = titles.wikidata_id(str(key)) if key is not None else None
+        if found is None or not isinstance(label, str):
+            raise EbertError(f"{path}, line {number}: an 'id' such as Q42 and a 'label' are needed")
+        labels[label] = min(found, labels.get(label, found))
+    if not labels:
+        raise EbertError(f"{path} has no labels")
+    return labels
+
+
+class SubjectFinder:
+    """Finds the entities of subjects in a store, offline.
+
+    The paper asks Wikidata for all entities with that English label and takes the lowest id. Where ids and labels are
+    known (``--labels`` and a store with Wikidata ids) that is done here; if that entity has no vector, the subject has
+    none. A name that is no label is looked up as a title, then as a redirect. LAMA's own ids are an oracle, which BERT
+    does not have either, and used on request only.
+    """
+
+    def __init__(self, vectors: Vectors, *, labels: Mapping[str, int] | None = None, oracle: bool = False) -> None:
+        self._vectors, self._labels, self._oracle = vectors, labels or {}, oracle
+        self._known: dict[tuple[str, str | None, str | None], Subject | None] = {}
+
+    def __call__(self, question: Question) -> Subject | None:
+        """Find the entity of a question's subject, or None if it has no vector."""
+        if not question.subject:
+            return None
+        key = (question.subject, question.entity, question.oracle if self._oracle else None)
+        if key not in self._known:
+            self._known[key] = self._find(*key)
+        return self._known[key]
+
+    def _find(self, name: str, given: str | None, oracle: str | None) -> Subject | None:
+        label = f"Q{self._labels[name]}" if name in self._labels else None
+        for way, title in (("given", given), ("oracle", oracle), ("label", label)):
+            if title is None:
+                continue
+            if (entity := self._vectors.find(title)) is not None:
+                return Subject(entity, way)
+            if way != "oracle":  # whoever names an entity means no other; so does the paper's rule
+                return None
+        entity = self._vectors.find(name)
+        if entity is None:
+            return None
+        return Subject(entity, "title" if entity.title in titles.spellings(name) else "redirect")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedQuestion:
+    """A question that can be asked, and what the encoder sees of it."""
+
+    question: Question
+    answers: list[int]  # places of its right answers among the candidates
+    sequences: dict[Mode, list[Pieces]]  # by mode: one for each number of masks
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What the encoder says to a sequence: rank and probability of every wanted answer, and the best candidates."""
 
     wanted: list[tuple[int, int, float]]  # candidate, rank, probability
     top: list[tuple[int, float]]  # candidate, probability
 
 
+@dataclass(slots=True)
+class Unit:
+    """One thing to ask: its sequences, one for each number of masks, and the answers wanted of it."""
+
+    sequences: list[Pieces]
+    answers: list[int] = field(default_factory=list)  # places of right answers among the candidates
+
+    @property
+    def length(self) -> int:
+        """How many tokens it takes, padded."""
+        return max(map(len, self.sequences)) * len(self.sequences)
+
+
+class Result(NamedTuple):
+    """How a question was answered in a mode: rank and probability of its best right answer, and the best candidates."""
+
+    rank: int
+    probability: float
+    top: list[tuple[str, float]]
+
+
 @dataclass
-class Plan:
-    """All units and batches, and which unit answers a question in a mode."""
+class ProbePlan:
+    """The questions that can be asked, and all units and batches; and which unit answers a question in a mode."""
 
-    units: list[Unit]
-    batches: list[list[int]]
-    unit_of: dict[Mode, list[int]]  # by question
+    questions: list[Question] = field(default_factory=list)
+    answers: list[list[int]] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
+    batches: list[list[int]] = field(default_factory=list)
+    unit_of: dict[Mode, list[int]] = field(default_factory=dict)  # by question
+
+    def result(self, rankings: Mapping[int, Ranking], number: int, mode: Mode, words: Sequence[str]) -> Result:
+        """Return how a question was answered in a mode, by the rankings of the units."""
+        ranking = rankings[self.unit_of[mode][number]]
+        known = {place: (rank, chance) for place, rank, chance in ranking.wanted}
+        rank, chance = min((known[answer] for answer in self.answers[number]), key=lambda found: found[0])
+        return Result(rank, chance, [(words[place], value) for place, value in ranking.top])
 
 
-def make_plan(
+def tokenize(
+    model: EBert, wanted: Sequence[Wanted], modes: Sequence[Mode], sizes: Sequence[int]
+) -> list[TokenizedQuestion]:
+    """Cut questions into sequences in some modes, with some numbers of masks (`sizes`), each once.
+
+    Raise `EbertError` if one of them is too long for the encoder or cannot be cut.
+    """
+    cut = model.filler().sequences
+    found: list[dict[Mode, list[Pieces]]] = [{} for _ in wanted]
+    for mode in modes:  # without an entity all modes have the same sequences
+        own = [n for n, (question, _) in enumerate(wanted) if mode == modes[0] or question.entity is not None]
+        if not own:
+            continue
+        # The longest first: an error tells of it.
+        columns = [cut([wanted[n][0].passage(size) for n in own], mode) for size in sorted(sizes, reverse=True)]
+        for n, *sequences in zip(own, *reversed(columns), strict=True):
+            found[n][mode] = [replace(pieces, spans=[]) for pieces in sequences]  # spans are large, and not needed
+    return [
+        TokenizedQuestion(question, answers, {mode: by_mode.get(mode, by_mode[modes[0]]) for mode in modes})
+        for (question, answers), by_mode in zip(wanted, found, strict=True)
+    ]
+
+
+def tokenize_fitting(
     model: EBert,
-    questions: Sequence[Question],
-    answers: Sequence[Sequence[int]],
+    wanted: Iterable[Wanted],
     modes: Sequence[Mode],
     sizes: Sequence[int],
-    *,
-    budget: int,
+    refuse: Callable[[Question, EbertError], None],
     advance: Advance = silent,
-) -> Plan:
-    """Plan how to ask questions in some modes.
+) -> Iterator[TokenizedQuestion]:
+    """Yield what `tokenize` returns for any number of questions; those that do not fit are handed to `refuse`."""
+    for window in windows(wanted):
+        try:
+            tokenized = tokenize(model, window, modes, sizes)
+        except EbertError:
+            tokenized = []
+            for one in window:
+                try:
+                    tokenized += tokenize(model, [one], modes, sizes)
+                except EbertError as error:
+                    refuse(one[0], error)
+        yield from tokenized
+        advance(len(window))
 
-    `answers` are the places of the right ones among the candidates, `sizes` the numbers of masks to ask with.
-    """
-    filler = model.filler()
-    units: list[Unit] = []
+
+def make_plan(questions: Iterable[TokenizedQuestion], modes: Sequence[Mode], *, budget: int) -> ProbePlan:
+    """Plan how to ask questions, in batches of at most `budget` tokens."""
+    made = ProbePlan(unit_of={mode: [] for mode in modes})
     seen: dict[object, int] = {}
-    unit_of: dict[Mode, list[int]] = {mode: [] for mode in modes}
-    for window in windows(range(len(questions))):
+    for window in windows(questions):
+        made.questions += [one.question for one in window]
+        made.answers += [one.answers for one in window]
         for mode in modes:
-            cut = [filler.sequences([questions[n].passage(size) for n in window], mode) for size in sizes]
-            for place, number in enumerate(window):
-                sequences = [column[place] for column in cut]
+            for one in window:
+                sequences = one.sequences[mode]
                 key = tuple((tuple(s.ids), tuple((p, m.entity) for p, m in s.entities.items())) for s in sequences)
                 if key not in seen:
-                    seen[key] = len(units)
-                    units.append(Unit(number, mode, max(map(len, sequences)) * len(sequences)))
-                unit = units[seen[key]]
-                unit.answers += [answer for answer in answers[number] if answer not in unit.answers]
-                unit_of[mode].append(seen[key])
-        advance(len(window))
-    return Plan(units, plan([unit.length for unit in units], budget), unit_of)
+                    seen[key] = len(made.units)
+                    made.units.append(Unit(sequences))
+                unit = made.units[seen[key]]
+                unit.answers += [answer for answer in one.answers if answer not in unit.answers]
+                made.unit_of[mode].append(seen[key])
+    made.batches = plan([unit.length for unit in made.units], budget)
+    return made
 
 
 class Asker:
     """Asks an encoder, batch by batch."""
 
     def __init__(self, model: EBert, candidates: Candidates) -> None:
-        self._filler, self._candidates = model.filler(), candidates
+        self._filler, self._sizes = model.filler(), candidates.sizes
         device = model.encoder.device
         self._pieces = {size: torch.tensor(ids, device=device) for size, ids in candidates.pieces.items()}
 
-    def __call__(self, batch: Sequence[tuple[Unit, Question]]) -> list[Outcome]:
+    def run(self, plan: ProbePlan, known: Container[int] = ()) -> Iterator[dict[int, Ranking]]:
+        """Yield the rankings of the units of each batch, but for batches that are `known`."""
+        for batch in plan.batches:
+            if not all(number in known for number in batch):
+                yield dict(zip(batch, self([plan.units[number] for number in batch]), strict=True))
+
+    def __call__(self, units: Sequence[Unit]) -> list[Ranking]:
         """Ask a batch."""
-        sizes = self._candidates.sizes
-        sequences: list[Pieces] = []
-        for modes in _runs(batch):
-            passages: list[Passage] = [q.passage(size) for _, q in modes for size in sizes]
-            sequences += self._filler.sequences(passages, modes[0][0].mode)
-        scores = self._scores(self._filler.logits(sequences), len(batch))  # (units, candidates)
-        probabilities = scores.softmax(dim=-1)
-        top = probabilities.topk(min(TOP, probabilities.shape[1]))
-        chosen, values = top.indices.tolist(), top.values.tolist()
-        rows = torch.tensor([row for row, (unit, _) in enumerate(batch) for _ in unit.answers], device=scores.device)
-        places = torch.tensor([place for unit, _ in batch for place in unit.answers], device=scores.device)
-        right = scores[rows, places][:, None]  # (answers, 1)
+        sequences = [pieces for unit in units for pieces in unit.sequences]
+        scores = self._scores(self._filler.logits(sequences), len(units))  # (units, candidates)
         if not scores.isfinite().all():
             raise EbertError(
                 "the encoder's scores are not finite numbers, so that no answer can be ranked; its weights, the entity "
                 "vectors or the precision are to blame (try --precision float32)"
             )
+        probabilities = scores.softmax(dim=-1)
+        values, chosen = (part.tolist() for part in probabilities.topk(min(TOP, probabilities.shape[1])))
+        rows = torch.tensor([row for row, unit in enumerate(units) for _ in unit.answers], device=scores.device)
+        places = torch.tensor([place for unit in units for place in unit.answers], device=scores.device)
+        right = scores[rows, places][:, None]  # (answers, 1)
         # Of candidates with the same score, as 16 bits have them, the first of the list goes first.
         ahead = torch.arange(scores.shape[1], device=scores.device) < places[:, None]
         ranks = ((scores[rows] > right) | ((scores[rows] == right) & ahead)).sum(dim=1).add(1).tolist()
-        chances = probabilities[rows, places].tolist()
-        outcomes = []
-        done = 0
-        for row, (unit, _) in enumerate(batch):
-            own = slice(done, done + len(unit.answers))
-            done = own.stop
-            rounded = [round(chance, DIGITS) for chance in chances[own]]
-            best = [(place, round(value, DIGITS)) for place, value in zip(chosen[row], values[row], strict=True)]
-            outcomes.append(Outcome(list(zip(unit.answers, ranks[own], rounded, strict=True)), best))
-        return outcomes
+        chances = [round(chance, DIGITS) for chance in probabilities[rows, places].tolist()]
+        wanted = zip(ranks, chances, strict=True)
+        return [
+            Ranking(
+                [(place, *next(wanted)) for place in unit.answers],
+                [(place, round(value, DIGITS)) for place, value in zip(chosen[row], values[row], strict=True)],
+            )
+            for row, unit in enumerate(units)
+        ]
 
     def _scores(self, logits: Tensor, count: int) -> Tensor:
-        """Give the scores of all candidates for each unit: the mean log-probability of their pieces."""
-        if self._candidates.sizes == [1]:
+        """Return the scores of all candidates for each unit: the mean log-probability of their pieces."""
+        if self._sizes == [1]:
             return logits[:, self._pieces[1][:, 0]]  # the same but for a constant
         log = logits.log_softmax(dim=-1).view(count, -1, logits.shape[1])  # (units, masks, vocabulary)
         columns, first = [], 0
-        for size in self._candidates.sizes:
+        for size in self._sizes:
             ids = self._pieces[size]  # (candidates, size)
             picked = torch.stack([log[:, first + n].index_select(1, ids[:, n]) for n in range(size)])
             columns.append(picked.mean(dim=0))  # (units, candidates)
             first += size
         return torch.cat(columns, dim=1)
-
-
-def _runs(batch: Sequence[tuple[Unit, Question]]) -> list[list[tuple[Unit, Question]]]:
-    """Cut a batch where the mode changes, keeping its order."""
-    runs: list[list[tuple[Unit, Question]]] = []
-    for item in batch:
-        if runs and runs[-1][0][0].mode == item[0].mode:
-            runs[-1].append(item)
-        else:
-            runs.append([item])
-    return runs
-
-
-def best(outcome: Outcome, answers: Sequence[int]) -> tuple[int, float]:
-    """Give rank and probability of the best of a question's answers."""
-    known: Mapping[int, tuple[int, float]] = {place: (rank, chance) for place, rank, chance in outcome.wanted}
-    return min((known[answer] for answer in answers), key=lambda found: found[0])

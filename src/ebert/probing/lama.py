@@ -15,7 +15,7 @@ from typing import Any
 
 from ebert._io import compressed
 from ebert.errors import EbertError
-from ebert.probing.questions import Question, Questions, Skipped, fault_of, from_template
+from ebert.probing.questions import Question, Questions, SkippedQuestion, check_template, from_template
 
 GOOGLE_RE = {
     "date_of_birth": "[X] (born [Y]).",
@@ -39,37 +39,41 @@ def read_lama(path: str | Path, *, relations: Iterable[str] | None = None) -> Qu
         raise EbertError(f"{path} has no relation {', '.join(unknown)}; it has {have}")
     if not wanted:
         raise EbertError("no relation is named; leave --relations out for all of them")
-    read = Questions("lama", [], vocabulary=raw.vocabulary or None)
+    read = Questions("lama", vocabulary=raw.vocabulary or None)
     seen: set[str] = set()
     for name in sorted(wanted, key=_place):
-        template = GOOGLE_RE.get(name) or raw.templates.get(name)
         file = raw.files[name]
-        fault = fault_of(template) if template is not None else f"there is no template for it in {TEMPLATES}"
         if not raw.rows[name]:
-            read.skipped.append(Skipped(file, "the file is empty"))
-        if fault or template is None:
-            why = f"the relation {name} cannot be asked: {fault}"
-            read.skipped += [Skipped(f"{file}:{number}", why) for number, _ in raw.rows[name]]
+            read.skipped.append(SkippedQuestion(file, "the file is empty"))
+        try:
+            template = _template(raw, name)
+        except EbertError as error:
+            why = f"the relation {name} cannot be asked: {error}"
+            read.skipped += [SkippedQuestion(f"{file}:{number}", why) for number, _ in raw.rows[name]]
             continue
         read.hashes[file] = raw.hashes[file]
         for number, row in raw.rows[name]:
             where = f"{file}:{number}"
             if isinstance(row, str):
-                read.skipped.append(Skipped(where, row))
+                read.skipped.append(SkippedQuestion(where, row))
                 continue
             question = _question(name, template, row, where)
             if question.id in seen:
-                read.skipped.append(Skipped(where, "its id was there before", question.id))
+                read.skipped.append(SkippedQuestion(where, "its id was there before", question.id))
             else:
                 seen.add(question.id)
                 read.questions.append(question)
-    for file in (TEMPLATES, VOCABULARY):
-        if file in raw.hashes:
-            read.hashes[file] = raw.hashes[file]
-    if not read.questions:
-        some = "; ".join(f"{row.where}: {row.reason}" for row in read.skipped[:3])
-        raise EbertError(f"no question of {path} can be asked: {some}")
+    read.hashes |= {file: raw.hashes[file] for file in (TEMPLATES, VOCABULARY) if file in raw.hashes}
+    read.refuse_none(path)
     return read
+
+
+def _template(raw: "_Raw", relation: str) -> str:
+    template = GOOGLE_RE.get(relation) or raw.templates.get(relation)
+    if template is None:
+        raise EbertError(f"there is no template for it in {TEMPLATES}")
+    check_template(template)
+    return template
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,7 @@ def _read_files(path: Path) -> _Raw:
 
 
 def is_relation(name: PurePosixPath | Path) -> bool:
-    """Whether a file of LAMA holds the questions of a relation."""
+    """Return whether a file of LAMA holds the questions of a relation."""
     return name.suffix == ".jsonl" and name.parent.name in FOLDERS
 
 
@@ -137,12 +141,12 @@ def _is_wanted(name: PurePosixPath | Path) -> bool:
 
 
 def relation_of(name: PurePosixPath | Path) -> str:
-    """Give the relation whose questions a file holds."""
+    """Return the relation whose questions a file holds."""
     return name.stem.removesuffix("_test")
 
 
 def lama_files(path: Path) -> Iterator[tuple[PurePosixPath | Path, Iterable[bytes]]]:
-    """Go through the files of a folder or an archive (tar in any packing, or zip), each with its lines.
+    """Yield the files of a folder or an archive (tar in any packing, or zip), each with its lines.
 
     An archive is read as a stream. What comes out of it is counted, whatever its headers say.
     """

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError
+from ebert.probing.filters import FILTERS, check_filters, rules
 
-FILTERS = ("all", "string-match", "uhn")
-DROPPED = (None, "string-match", "name")  # the rules that take questions out, in their order
 TOP = 100  # the largest k of Hits@k
 NAMES = (*(f"hits@{k}" for k in range(1, TOP + 1)), "mrr", "probability")
 DECIMALS = 4
@@ -28,14 +27,14 @@ class Outcomes:
     relations: tuple[str, ...]  # in the order in which they first come
     relation: NDArray[np.int32]  # (questions,) number of the relation
     covered: NDArray[np.bool_]  # (questions,) whether the subject has a vector
-    dropped: NDArray[np.int8]  # (questions,) which of DROPPED
+    dropped: NDArray[np.int8]  # (questions,) place of the rule that took it out among `rules`, 0 if none did
     rank: Mapping[str, NDArray[np.int32]]  # by mode: (questions,) 1 is best
     probability: Mapping[str, NDArray[np.float64]]  # by mode: (questions,) of the answer, 0 to 1
 
     @classmethod
     def read(cls, rows: Iterable[Mapping[str, Any]], modes: Sequence[str]) -> "Outcomes":
-        """Take the columns out of the rows of `predictions.jsonl`."""
-        relations: dict[str, int] = {}
+        """Read the columns from the rows of `predictions.jsonl`."""
+        known, relations = rules(), dict[str, int]()
         relation, covered, dropped = [], [], []
         rank: dict[str, list[int]] = {mode: [] for mode in modes}
         probability: dict[str, list[float]] = {mode: [] for mode in modes}
@@ -43,7 +42,7 @@ class Outcomes:
             try:
                 relation.append(relations.setdefault(row["relation"], len(relations)))
                 covered.append(bool(row["covered"]))
-                dropped.append(DROPPED.index(row["dropped"]))
+                dropped.append(known.index(row["dropped"]))
                 for mode in modes:
                     answer = row["modes"][mode]
                     rank[mode].append(int(answer["rank"]))
@@ -63,10 +62,9 @@ class Outcomes:
         )
 
     def kept(self, name: str) -> NDArray[np.bool_]:
-        """Say which questions a filter leaves: (questions,)."""
-        if name not in FILTERS:
-            raise EbertError(f"unknown filter {name!r}; choose from {', '.join(FILTERS)}")
-        last = FILTERS.index(name)  # `all` undoes no rule, `string-match` the first, `uhn` both
+        """Return which questions a filter leaves: (questions,)."""
+        check_filters([name])
+        last = list(FILTERS).index(name)  # its rule and those of the filters before it count
         kept: NDArray[np.bool_] = (self.dropped == 0) | (self.dropped > last)
         return kept
 

@@ -1,36 +1,31 @@
-"""How to ask: modes, filters, and the rest."""
+"""How to ask: the options of a probe. Neither torch nor numpy is imported."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
+from ebert._options import Options, option
 from ebert.errors import EbertError
-from ebert.model.modes import Mode, check
+from ebert.model.modes import Mode
+from ebert.model.modes import check as check_mode
+from ebert.probing.filters import check_filters
 
-Filter = Literal["all", "string-match", "uhn"]
-FILTERS: tuple[Filter, ...] = get_args(Filter)
 
-
-@dataclass(frozen=True)
-class ProbeOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeOptions(Options):
     """How to ask."""
 
-    modes: tuple[Mode, ...] = ("bert",)
-    filters: tuple[Filter, ...] = ("all", "string-match")
-    limit: int | None = None
-    """Questions of each relation, for a quick look."""
-    oracle: bool = False
-    """Take LAMA's Wikidata ids for subjects, where the store knows them."""
-    precision: str = "float32"
-    budget: int | None = None
-    """Tokens in a batch; the default suits the device."""
+    modes: tuple[Mode, ...] = option(("bert",), "Which sequences to ask with.", cli=False)
+    filters: tuple[str, ...] = option(("all", "string-match"), "Which questions count.", cli=False)
+    limit: int | None = option(None, "Questions of each relation, for a quick look.", low=1)
+    oracle: bool = option(False, "Take LAMA's Wikidata ids for subjects, where the store has them.")
+    precision: Literal["float32", "float16", "bfloat16", "int8"] = option("float32", "What the encoder computes in.")
+    budget: int | None = option(None, "Tokens in a batch.  [default: suits the device]", low=1)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Raise `EbertError` if a value is not of its type or out of bounds, or if a mode or a filter is unknown."""
+        Options.check(self)
         for mode in self.modes:
-            check(mode)
-        for name in self.filters:
-            if name not in FILTERS:
-                raise EbertError(f"unknown filter {name!r}; choose from {', '.join(FILTERS)}")
+            check_mode(mode)
+        check_filters(self.filters)
         if not self.modes or not self.filters:
             raise EbertError("at least one mode and one filter are needed")
-        if self.limit is not None and self.limit < 1:
-            raise EbertError(f"the limit is {self.limit}; at least one question must be asked")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ebert.probing.metrics import FILTERS
+from ebert.probing.filters import FILTERS
 from ebert.report import published
 from ebert.report.comparison import Change
 from ebert.report.document import Cell, Plot, Section, Table

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ebert.probing.metrics import FILTERS
+from ebert.probing.filters import FILTERS
 from ebert.report import published
 from ebert.report.comparison import Difference, baseline, difference
 from ebert.report.document import Options

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from ebert._io import compressed, files
 from ebert.errors import EbertError
-from ebert.probing.metrics import FILTERS, Outcomes
+from ebert.probing.filters import FILTERS
+from ebert.probing.metrics import Outcomes
 
 A_RUN = "a run of 'ebert probe'"
 NOT_COVERED, NO_COUNT = -1, -2  # in place of how often an entity was linked

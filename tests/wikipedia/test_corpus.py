@@ -399,7 +399,7 @@ def test_a_folder_that_is_no_corpus(tmp_path, build):
         Corpus.open(corpus.path)
 
 
-@pytest.mark.parametrize("name", [*ARRAYS, "words", "entities", "surfaces"])
+@pytest.mark.parametrize("name", ["tokens", "mention_count", "words", "surfaces"])
 def test_a_damaged_file_is_named(build, name):
     corpus = build(GOLDEN)
     path = next(corpus.path.glob(f"{name}.*"))

@@ -92,16 +92,16 @@ def test_namespaces(title, number):
     assert ENGLISH.namespace(title) == number
 
 
-@pytest.mark.parametrize("line", languages._LOCAL.strip().splitlines())
-def test_local_namespaces(line):
-    language = line.split()[0]
-    wiki = Site.of(language)
-    for english, number in (("File", 6), ("Image", 6), ("Category", 14), ("Template", 10), ("Help", 12)):
-        assert wiki.namespace(f"{english}:X") == number
-    names = line.removeprefix(language).strip().split("|")
-    assert wiki.target(f"{names[4].split(',')[0]}:x.jpg") is None
-    assert wiki.target(f"{names[7].split(',')[0]}:x") is None
-    assert wiki.target(f"{names[5].split(',')[0]}:x") == ""
+def test_local_namespaces():
+    for line in languages._LOCAL.strip().splitlines():
+        language = line.split()[0]
+        wiki = Site.of(language)
+        for english, number in (("File", 6), ("Image", 6), ("Category", 14), ("Template", 10), ("Help", 12)):
+            assert wiki.namespace(f"{english}:X") == number, line
+        names = line.removeprefix(language).strip().split("|")
+        assert wiki.target(f"{names[4].split(',')[0]}:x.jpg") is None, line
+        assert wiki.target(f"{names[7].split(',')[0]}:x") is None, line
+        assert wiki.target(f"{names[5].split(',')[0]}:x") == "", line
 
 
 @pytest.mark.parametrize(

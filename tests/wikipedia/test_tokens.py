@@ -7,12 +7,19 @@ import unicodedata
 
 import numpy as np
 import pytest
+from dump_files import Page, xml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import BertTokenizer
 
+from ebert.errors import EbertError
+from ebert.vectors.store import Vectors
+from ebert.vectors.train.options import VectorTrainingOptions
+from ebert.vectors.train.run import train
+from ebert.wikipedia.build import build_corpus
+from ebert.wikipedia.corpus import Corpus
 from ebert.wikipedia.names import scan
-from ebert.wikipedia.tokens import lower, spans_of, tokeniser, words_of
+from ebert.wikipedia.tokens import TOKENISERS, Tokeniser, lower, spans_of, tokeniser, words_of
 
 OLD = unicodedata.ucd_3_2_0
 
@@ -58,8 +65,8 @@ letters = st.one_of(
 )
 
 
-@pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("lowercase", [False, True])
+@pytest.mark.parametrize("text", TEXTS)
 def test_real_text_is_split_as_bert_splits_it(text, lowercase):
     assert words_of(text, lowercase=lowercase) == bert_splits(text, lowercase)
 
@@ -126,3 +133,42 @@ def test_the_compiled_tokeniser_with_many_words():
     found = scan(" ".join(words), tokeniser())
     assert found.different == 70_000
     assert np.array_equal(found.tokens, np.arange(200_000) % 70_000)
+
+
+@pytest.fixture
+def pairs(monkeypatch):
+    """A tokeniser that cuts runs of letters after every second one."""
+    one = Tokeniser("pairs", cut=lambda run: [run[start : start + 2] for start in range(0, len(run), 2)])
+    monkeypatch.setitem(TOKENISERS, one.name, one)
+    return one
+
+
+def test_a_tokeniser_that_cuts_runs_of_letters(pairs):
+    text = "abcde f\u00adgh, 中国"
+    assert words_of(text, by="pairs") == ["ab", "cd", "e", "f", "gh", "中", "国"]
+    assert spans_of(text, by="pairs") == [(0, 2), (2, 4), (4, 5), (6, 8), (8, 10), (12, 13), (13, 14)]
+    found = scan(text, pairs)
+    assert found.words.tobytes().decode().split() == ["ab", "cd", "e", "f", "gh", "中", "国"]
+    assert list(zip(found.start.tolist(), found.end.tolist(), strict=True)) == spans_of(text, by="pairs")
+
+
+def test_the_tokeniser_is_recorded_in_corpus_and_store_and_used_for_surfaces(pairs, tmp_path):
+    (tmp_path / "a.xml").write_bytes(xml([Page("Abcd", "[[Abcd|abcd]] xyz " * 20)]))
+    corpus = build_corpus([tmp_path / "a.xml"], tmp_path / "corpus", threads=1, tokeniser="pairs")
+    assert (corpus.info.tokeniser, corpus.surfaces) == ("pairs", ["ab cd"])
+    options = VectorTrainingOptions(dim=4, epochs=1, min_word_count=1, min_entity_count=1)
+    train(corpus, tmp_path / "store", options, threads=1)
+    with Vectors.open(tmp_path / "store") as store:
+        assert store.tokeniser == "pairs"
+        assert store.words_of("abcd") == ["ab", "cd"]
+        assert [meaning.entity.title for meaning in store.candidates("abcd")] == ["Abcd"]
+
+
+def test_old_corpora_have_the_default_tokeniser_and_unknown_ones_are_named(tmp_path):
+    (tmp_path / "a.xml").write_bytes(xml([Page("A", "text")]))
+    corpus = build_corpus([tmp_path / "a.xml"], tmp_path / "corpus", threads=1)
+    path = tmp_path / "corpus" / "corpus.json"
+    path.write_text(path.read_text().replace('"tokeniser": "bert"', '"later": 1'))
+    assert Corpus.open(corpus.path).info.tokeniser == "bert"
+    with pytest.raises(EbertError, match=r"no tokeniser 'thai'; .*bert"):
+        build_corpus([tmp_path / "a.xml"], tmp_path / "other", threads=1, tokeniser="thai")

@@ -27,24 +27,7 @@ __NOTOC__ -{ }- -{zh-hans:x;zh-hant:y}- ---- * # : ; [http://x [http://x] [//x m
 %FF _ a b A é ß 漢 字 s x-y
 """
 PIECES = _PIECES.split()
-ODD = [
-    "\n",
-    "\n\n",
-    "\n== h ==\n",
-    "\n=",
-    "=\n",
-    " ",
-    "  ",
-    "\t",
-    "\r",
-    "\x00",
-    "\x01",
-    "\x02",
-    "\x03",
-    "\xa0",
-    "\ud800",
-    "\u200e",
-]
+ODD = ["\n\n", "\n== h ==\n", "\n=", "=\n", "  ", *"\n \t\r\x00\x01\x02\x03\xa0\ud800\u200e"]
 SOUP = st.lists(st.sampled_from(PIECES + ODD) | st.text(max_size=3), max_size=60).map("".join)
 
 
@@ -68,7 +51,7 @@ def sound(plain: Plain) -> None:
     assert not any(start < opening < end for start, end, _ in anchors)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(SOUP, st.sampled_from(LANGUAGES))
 @example("[[a|\n== h ==\n]]", ENGLISH)
 @example("{{lang|fr|[[a|b}}]]", ENGLISH)
@@ -78,7 +61,7 @@ def test_soup(source, site):
     site.redirect("#REDIRECT [[" + source)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(SOUP, SOUP)
 def test_reading_remembers_nothing_of_other_pages(one, other):
     alone = to_plain(one)
@@ -121,7 +104,7 @@ def test_links_are_where_their_words_are(pairs):
     assert found == [(ENGLISH.title(title), words) for title, words in pairs]
 
 
-DEEP = 100_000
+DEEP = 10_000
 
 
 @pytest.mark.parametrize(
@@ -158,11 +141,11 @@ def test_deep_nesting(opening, closing, expected):
 
 
 def test_a_line_of_megabytes():
-    plain = to_plain("word [[Paris]] " * 200_000)
+    plain = to_plain("word [[Paris]] " * 50_000)
     sound(plain)
-    assert len(plain.anchors) == 200_000
+    assert len(plain.anchors) == 50_000
     for letter in "a [|]{}<>='&_-:*\x00":
-        sound(to_plain(letter * 1_000_000))
+        sound(to_plain(letter * 300_000))
 
 
 class Counting:
@@ -201,9 +184,12 @@ def work(source: str, monkeypatch) -> int:
     return calls + sum(counter)
 
 
+# Whatever is looked for ahead of where it is opened, or behind where it is closed; then some of them together.
+_ALONE = """
+[[ [[a| [[File:x| [http://x ]] {{ {{x| {{{ {{convert| {{nowrap| }} {| |} | <!-- <ref> <nowiki> <math> <table> < ''' __ -{
+"""
 CRUEL = [
-    *(f"{piece} x " for piece in PIECES),
-    *(f"{piece}\n" for piece in PIECES),
+    *(f"\n{piece} x " for piece in _ALONE.split()),
     "{{a [[b <ref>",
     "{{a {|\n[[File:x|",
     "{{lang|fr|[[a|",

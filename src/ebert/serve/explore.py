@@ -13,7 +13,6 @@ from ebert.text import Passage, letters, titles
 from ebert.vectors.entity import Entity, Neighbour
 from ebert.vectors.nearest import nearest
 from ebert.vectors.store import Vectors
-from ebert.wikipedia.tokens import words_of
 
 if TYPE_CHECKING:
     from ebert.serve.work import Loaded
@@ -99,7 +98,7 @@ class Explorer:
             if report.bad:
                 raise EbertError(f"{title[:200]!r} was not added: {report.bad[0].reason}")
         self._taken += 1
-        words = dict.fromkeys(words_of(description, lowercase=self._vectors.lowercase))
+        words = dict.fromkeys(self._vectors.words_of(description))
         used = [word for word in words if self._vectors.find_word(word) is not None]
         return {"entity": self._described(self._find(title)), "words_used": used}
 

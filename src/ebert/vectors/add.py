@@ -174,7 +174,7 @@ class Adder:
         if wanted.id is not None and (other := names.find_id(wanted.id)) and other.title != title:
             raise EbertError(f"the id {wanted.id!r} is of {other.title!r} already; {title!r} needs its own")
         made = known[1] if known else None
-        surfaces = dict.fromkeys(surface_of(name, lowercase=names.lowercase) for name in (title, *wanted.aliases))
+        surfaces = dict.fromkeys(surface_of(name, names.words_of) for name in (title, *wanted.aliases))
         return Addition(
             title,
             row=before[1].row if before else None,

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ebert.errors import EbertError
 from ebert.vectors.catalogue import Catalogue
-from ebert.wikipedia.tokens import words_of
+from ebert.wikipedia.tokens import WordsOf
 
 DRAWN = 2048  # places in the distribution of negatives that are looked at; frequent words take several
 LARGEST = 1e6  # number that an option is taken for: anything above, or not a number, was never trained with
@@ -131,10 +131,8 @@ def _combine(weights: Floats, outputs: Floats) -> Floats:
 class Describer:
     """Makes vectors of descriptions, for one store."""
 
-    def __init__(
-        self, catalogue: Catalogue, outputs: NDArray[Any], made: Mapping[str, Any], *, lowercase: bool
-    ) -> None:
-        self._catalogue, self._outputs, self._lowercase = catalogue, outputs, lowercase
+    def __init__(self, catalogue: Catalogue, outputs: NDArray[Any], made: Mapping[str, Any], words_of: WordsOf) -> None:
+        self._catalogue, self._outputs, self._words_of = catalogue, outputs, words_of
         trained = made.get("options")
         self._options = OPTIONS | {
             name: value
@@ -163,7 +161,7 @@ class Describer:
 
     def _bag(self, description: str) -> Bag | EbertError:
         """Count the words of a description as often as subsampling would leave them, in the mean."""
-        counts = Counter(words_of(description, lowercase=self._lowercase))
+        counts = Counter(self._words_of(description))
         found = [(known, count) for word, count in counts.items() if (known := self._known(word))]
         if not found:
             why = f"the store knows no word of the description {_shown(description)}; describe it in other words"

@@ -12,7 +12,7 @@ from ebert.text import letters, titles
 from ebert.vectors.added import Overlay
 from ebert.vectors.catalogue import Catalogue, Names
 from ebert.vectors.entity import Candidate, Entity
-from ebert.wikipedia.tokens import words_of
+from ebert.wikipedia.tokens import WordsOf, words_of
 
 COMPARED = 400  # titles looked at for each way of missing a title
 WORDS, LETTERS = 8, 100  # of a title that are searched for
@@ -25,9 +25,14 @@ _APART = re.compile(r"\s*\([^()]*\)$")  # what tells a title from others: nobody
 class Lookup:
     """The names of a store: those it was made with (`catalogue`) and those added later (`overlay`)."""
 
-    def __init__(self, catalogue: Catalogue, overlay: Overlay, *, lowercase: bool) -> None:
+    def __init__(self, catalogue: Catalogue, overlay: Overlay, *, lowercase: bool, tokeniser: str) -> None:
         self.catalogue, self.overlay = catalogue, overlay
         self.lowercase = lowercase  # whether all words are in lower case
+        self.tokeniser = tokeniser  # the name of the one that made the words
+
+    def words_of(self, text: str) -> list[str]:
+        """Return the words of a text, written as those of the store are."""
+        return words_of(text, lowercase=self.lowercase, by=self.tokeniser)
 
     def find(self, name: str) -> Entity | None:
         """Return the entity with this name, or None.
@@ -202,20 +207,20 @@ class Lookup:
         return max(occurrences + len(own), sum(meant.values())), meant, own
 
     def _words(self, surface: str) -> str:
-        return " ".join(words_of(surface, lowercase=self.lowercase))
+        return " ".join(self.words_of(surface))
 
     def _overlay(self) -> Overlay | None:
         """Return what was added, if anything; ask once for a look-up, as this looks at the disk."""
         return self.overlay if self.overlay else None
 
 
-def surface_of(name: str, *, lowercase: bool = False) -> str:
+def surface_of(name: str, words_of: WordsOf = words_of) -> str:
     """Return the words that a name has in running text.
 
     >>> surface_of("Paris, Texas (film)")
     'Paris Texas'
     """
-    return " ".join(words_of(_APART.sub("", name) or name, lowercase=lowercase))
+    return " ".join(words_of(_APART.sub("", name) or name))
 
 
 def words_in(title: str) -> list[str]:

@@ -27,6 +27,7 @@ from ebert.vectors.lookup import Lookup
 from ebert.vectors.matrix import open_matrix
 from ebert.vectors.nearest import near_entities, near_words
 from ebert.vectors.writer import fill_from_arrays, writing
+from ebert.wikipedia.tokens import DEFAULT
 
 ATTEMPTS = 5  # at opening a store that another process is replacing at the moment
 
@@ -58,8 +59,9 @@ class Vectors(Lookup):
             raise _mixed(catalogue.path, catalogue.sizes, sizes)
         overlay = Overlay(path / info.added, dimension=info.dimension, check=catalogue.check)
         corpus = info.made.get("corpus")
-        lowercase = bool((corpus if isinstance(corpus, dict) else info.made).get("lowercase"))
-        super().__init__(catalogue, overlay, lowercase=lowercase)
+        made = corpus if isinstance(corpus, dict) else info.made
+        tokeniser = str(made.get("tokeniser", DEFAULT))
+        super().__init__(catalogue, overlay, lowercase=bool(made.get("lowercase")), tokeniser=tokeniser)
 
     @classmethod
     def open(cls, path: str | Path, *, verify: bool = False) -> Self:
@@ -294,7 +296,7 @@ class Vectors(Lookup):
                 f"{self.path} has no output vectors, which a description needs: train the store with ebert (ebert "
                 "vectors train), import a Wikipedia2Vec model file instead of its text, or give a vector (--vector)"
             )
-        return Describer(self.catalogue, self.word_outputs, self.info.made, lowercase=self.lowercase)
+        return Describer(self.catalogue, self.word_outputs, self.info.made, self.words_of)
 
     # All of it
 

@@ -61,6 +61,7 @@ class Tokeniser:
         return spans
 
 
+WordsOf = Callable[[str], list[str]]  # a tokeniser that also knows whether words are in lower case
 DEFAULT = "bert"  # of corpora and stores that do not say
 TOKENISERS = {one.name: one for one in (Tokeniser(DEFAULT),)}
 

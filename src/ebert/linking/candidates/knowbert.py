@@ -43,7 +43,7 @@ def surfaces(
     found: dict[str, dict[int, float]] = {}
     rows: dict[str, int | None] = {}
     for where, mention, frequency, candidates in _lines(Path(path), report, advance):
-        surface = " ".join(known_words(mention, lowercase=vectors.lowercase))
+        surface = " ".join(known_words(mention, vectors.words_of))
         if not surface:
             report.dropped["mentions without words"] += 1
             continue

@@ -22,6 +22,7 @@ from ebert.vectors.store import Vectors
 from ebert.wikipedia.corpus import WORDS, Corpus
 from ebert.wikipedia.mentions import LONGEST, Trie
 from ebert.wikipedia.names import Names
+from ebert.wikipedia.tokens import WordsOf, words_of
 
 MIN_LINKS = 5  # of a page that counts as linked
 WORDS_A_LINK = 60  # in such a page, at most
@@ -102,14 +103,14 @@ def recount(
             yield words[number], max(int(occurrences[number]), sum(often[first:last])), mentions
 
 
-def title_surfaces(title: str, *, lowercase: bool = False) -> set[str]:
+def title_surfaces(title: str, words_of: WordsOf = words_of) -> set[str]:
     """Give the words that a title has in running text.
 
     >>> sorted(title_surfaces("Story paper (magazine)")), sorted(title_surfaces("Denton, Texas"))
     (['Story paper', 'story paper'], ['Denton', 'Denton Texas'])
     """
-    whole = surface_of(title, lowercase=lowercase)
-    surfaces = {whole, surface_of(title.partition(", ")[0], lowercase=lowercase)}
+    whole = surface_of(title, words_of)
+    surfaces = {whole, surface_of(title.partition(", ")[0], words_of)}
     if " " in whole and whole[1:].islower():  # no name but a noun
         surfaces.add(whole[0].lower() + whole[1:])
     return surfaces - {""}
@@ -123,7 +124,7 @@ def _titles(corpus: Corpus, vectors: Vectors) -> tuple[Array, Array, Array]:
     numbers = {word: number for number, word in enumerate(corpus.words)}
     words, lengths, rows = array("i"), array("i"), array("q")
     for title, row in vectors.titles():
-        for surface in title_surfaces(title, lowercase=vectors.lowercase):
+        for surface in title_surfaces(title, vectors.words_of):
             found = [numbers.get(word, -1) for word in surface.split(" ")]
             if len(found) <= LONGEST and min(found) >= 0:
                 words.extend(found)

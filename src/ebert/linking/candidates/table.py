@@ -87,7 +87,10 @@ class TableGenerator:
         """
         self._refresh()
         given, lowercase = text[start:end], self.vectors.lowercase
-        words = [word_of(given, *place, lowercase=lowercase) for place in places_of(given, self._is_word)]
+        words = [
+            word_of(given, *place, lowercase=lowercase)
+            for place in places_of(given, self._is_word, by=self.vectors.tokeniser)
+        ]
         headline = in_headline(text, start, end)
         found = self._any_spelling(words, headline)
         if not found and len(words) > 1 and words[-1] in ("s", "S") and text[start:end][-2:-1] in ("'", "’"):
@@ -105,7 +108,7 @@ class TableGenerator:
                 remembered.cache_clear()
 
     def _spans(self, text: str) -> Iterator[Span]:
-        places = places_of(text, self._is_word)
+        places = places_of(text, self._is_word, by=self.vectors.tokeniser)
         lowercase = self.vectors.lowercase
         words = [word_of(text, start, end, lowercase=lowercase) for start, end in places]
         headlines = [word.isupper() and in_headline(text, *place) for word, place in zip(words, places, strict=True)]

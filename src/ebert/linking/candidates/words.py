@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import NamedTuple
 
-from ebert.wikipedia.tokens import in_category, removed, spans_of, words_of
+from ebert.wikipedia.tokens import DEFAULT, WordsOf, in_category, removed, spans_of, words_of
 
 # What no name runs across: a line end, a page end, a semicolon, a bar; a full stop after a word too long for an
 # abbreviation. A line end in wrapped text is a blank.
@@ -37,12 +37,12 @@ _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _NEAR, _AROUND = 3, 60  # words before and after one that tell whether it is in a headline, and how far they may be
 
 
-def places_of(text: str, known: Callable[[str], bool]) -> list[tuple[int, int]]:
+def places_of(text: str, known: Callable[[str], bool], *, by: str = DEFAULT) -> list[tuple[int, int]]:
     """Give where words begin and end; `known` tells whether the table has one that has a sign in it."""
     if not unseen().search(text) and not signs().search(text):
-        return spans_of(text)
+        return spans_of(text, by=by)
     places = []
-    for word in spans_of(text):
+    for word in spans_of(text, by=by):
         for start, end in _split(text, *word, controls()):
             whole = signs().search(text, start, end) is None or known(word_of(text, start, end))
             places += [(start, end)] if whole else _split(text, start, end, signs())
@@ -69,9 +69,9 @@ def word_of(text: str, start: int, end: int, *, lowercase: bool = False) -> str:
     return word if word.isascii() else unicodedata.normalize("NFC", word)
 
 
-def known_words(surface: str, *, lowercase: bool = False) -> tuple[str, ...]:
+def known_words(surface: str, words_of: WordsOf = words_of) -> tuple[str, ...]:
     """Give the words of a surface of somebody else's table, as `word_of` gives those of a text."""
-    return tuple(unicodedata.normalize("NFC", word) for word in words_of(surface, lowercase=lowercase))
+    return tuple(unicodedata.normalize("NFC", word) for word in words_of(surface))
 
 
 def runs(text: str, places: list[tuple[int, int]]) -> list[int]:

@@ -63,6 +63,7 @@ def train(
             "words": corpus.info.words,
             "language": corpus.info.language,
             "lowercase": corpus.info.lowercase,
+            "tokeniser": corpus.info.tokeniser,
         },
         "options": asdict(chosen),
         "threads": threads,

@@ -99,8 +99,8 @@ SCRIPT = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
 from ebert import _workers
-import test_pool
-for task, (_, pid) in _workers.run(test_pool.double, iter(int, 1), processes=2):
+import test_workers
+for task, (_, pid) in _workers.run(test_workers.double, iter(int, 1), processes=2):
     print(pid, flush=True)
 """
 

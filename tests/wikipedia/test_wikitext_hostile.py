@@ -186,7 +186,8 @@ def work(source: str, monkeypatch) -> int:
 
 # Whatever is looked for ahead of where it is opened, or behind where it is closed; then some of them together.
 _ALONE = """
-[[ [[a| [[File:x| [http://x ]] {{ {{x| {{{ {{convert| {{nowrap| }} {| |} | <!-- <ref> <nowiki> <math> <table> < ''' __ -{
+[[ [[a| [[File:x| [http://x ]] {{ {{x| {{{ {{convert| {{nowrap| }} {| |} | <!-- <ref> <nowiki> <math> <table> <
+''' __ -{
 """
 CRUEL = [
     *(f"\n{piece} x " for piece in _ALONE.split()),

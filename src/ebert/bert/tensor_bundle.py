@@ -1,4 +1,4 @@
-"""Reads a TensorFlow tensor bundle (the `variables/` of a SavedModel) without TensorFlow.
+"""Reads a TensorFlow tensor bundle (the `variables/` of a SavedModel) without TensorFlow, and converts Google's BERT.
 
 By hand, because TensorFlow would be a 500 MB dependency for what these lines do. A bundle is an index and data files:
 
@@ -9,10 +9,16 @@ By hand, because TensorFlow would be a 500 MB dependency for what these lines do
 
 The checksums of the index are checked. Those of the variables are not: CRC-32C of 400 MB takes minutes in Python, and
 the archives that our bundles come in have checksums of their own, which unpacking them checks.
+
+The variables become the tensors of transformers' `BertForMaskedLM` plus its pooler. The names are rewritten by rule, so
+a rule that is wrong must not go unnoticed: every variable has to give exactly one tensor, and the tensors have to be,
+name by name and shape by shape, those that transformers itself makes for the same configuration. Numbers that are not
+finite are refused.
 """
 
 import re
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,13 +38,21 @@ MAGIC = 0xDB4775248B80FB57
 TRAILER = 5  # after each block: a byte for the compression, four for the checksum
 FLOAT = 1  # DataType.DT_FLOAT
 
-
-class DamagedError(EbertError):
-    """A bundle that is not what it should be. The message names the file."""
+# Applied in this order to a variable's name, of which transformers' name is then the parts joined by dots.
+RULES = (
+    (r"^module/", ""),
+    (r"/layer_(\d+)/", r"/layer/\1/"),
+    (r"/(word|position|token_type)_embeddings$", r"/\1_embeddings/weight"),
+    (r"/kernel$", "/weight"),
+    (r"/gamma$", "/weight"),
+    (r"/beta$", "/bias"),
+    (r"^cls/predictions/output_bias$", "cls/predictions/bias"),
+    (r"/", "."),
+)
 
 
 @dataclass(frozen=True)
-class Entry:
+class BundleEntry:
     """Where a variable is and what it looks like."""
 
     dtype: int
@@ -50,10 +64,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Bundle:
-    """The variables of a bundle: `entries` says what there is, `read` gives one."""
+    """The variables of a bundle: `entries` has their names, `read` returns one."""
 
     prefix: Path
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, BundleEntry]
     shards: tuple[NDArray[np.uint8], ...]
 
     @classmethod
@@ -61,49 +75,45 @@ class Bundle:
         """Open `<prefix>.index` and its data files."""
         index = prefix.with_name(f"{prefix.name}.index")
         if not index.is_file():
-            raise DamagedError(f"{index} is missing")
+            raise EbertError(f"{index} is missing")
         try:
             count, entries = _read_index(index.read_bytes())
-        except (_FormatError, IndexError, struct.error, UnicodeDecodeError) as error:
-            raise DamagedError(f"{index} is not a readable TensorFlow index: {error}") from None
+        except (ValueError, IndexError, struct.error) as error:
+            raise EbertError(f"{index} is not a readable TensorFlow index: {error}") from None
         files = [prefix.with_name(f"{prefix.name}.data-{shard:05d}-of-{count:05d}") for shard in range(count)]
         shards = tuple(_map(file) for file in files)
         for name, entry in entries.items():
             if entry.shard >= count or entry.offset + entry.size > len(shards[entry.shard]):
-                raise DamagedError(f"{files[min(entry.shard, count - 1)]} is too short: it should hold {name}")
+                raise EbertError(f"{files[min(entry.shard, count - 1)]} is too short: it should hold {name}")
         return cls(prefix, entries, shards)
 
     def read(self, name: str) -> NDArray[np.float32]:
-        """Give a variable as a view of the memory-mapped file; its pages are read when its numbers are."""
+        """Return a variable as a view of the memory-mapped file; its pages are read when its numbers are."""
         entry = self.entries[name]
         if entry.dtype != FLOAT:
-            raise DamagedError(f"{self.prefix}: {name} is of TensorFlow's type {entry.dtype}; only float32 (1) is read")
+            raise EbertError(f"{self.prefix}: {name} is of TensorFlow's type {entry.dtype}; only float32 (1) is read")
         if entry.size != 4 * int(np.prod(entry.shape, dtype=np.int64)):
-            raise DamagedError(f"{self.prefix}: {name} has {entry.size} bytes, which shape {entry.shape} cannot have")
+            raise EbertError(f"{self.prefix}: {name} has {entry.size} bytes, which shape {entry.shape} cannot have")
         data = self.shards[entry.shard][entry.offset : entry.offset + entry.size]
         return data.view(np.dtype("<f4")).reshape(entry.shape)
 
 
-class _FormatError(Exception):
-    pass
-
-
 def _map(path: Path) -> NDArray[np.uint8]:
     if not path.is_file():
-        raise DamagedError(f"{path} is missing")
+        raise EbertError(f"{path} is missing")
     if path.stat().st_size == 0:  # which cannot be mapped
         return np.empty(0, dtype=np.uint8)
     return np.memmap(path, dtype=np.uint8, mode="r")
 
 
-def _read_index(data: bytes) -> tuple[int, dict[str, Entry]]:
-    """Give the number of data files and the entries."""
+def _read_index(data: bytes) -> tuple[int, dict[str, BundleEntry]]:
+    """Return the number of data files and the entries; a `ValueError` says what is wrong with the index."""
     if len(data) < FOOTER:
-        raise _FormatError(f"it has {len(data)} bytes, fewer than its footer")
+        raise ValueError(f"it has {len(data)} bytes, fewer than its footer")
     footer = data[-FOOTER:]
     (magic,) = struct.unpack("<Q", footer[-8:])
     if magic != MAGIC:
-        raise _FormatError(f"it ends in {magic:#x} instead of {MAGIC:#x}")
+        raise ValueError(f"it ends in {magic:#x} instead of {MAGIC:#x}")
     _, _, at = _handle(footer, 0)  # the first handle is of the meta index, which TensorFlow leaves empty
     offset, size, _ = _handle(footer, at)
     count, entries = 0, {}
@@ -115,7 +125,7 @@ def _read_index(data: bytes) -> tuple[int, dict[str, Entry]]:
             else:
                 count = _shards(proto)
     if not count:
-        raise _FormatError("it has no header")
+        raise ValueError("it has no header")
     return count, entries
 
 
@@ -129,13 +139,13 @@ def _handle(data: bytes, at: int) -> tuple[int, int, int]:
 def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
     """Read the keys and values of the block at `offset`."""
     if offset + size + TRAILER > len(data) - FOOTER or size < 4:
-        raise _FormatError(f"the block at {offset} of {size} bytes lies outside the file")
+        raise ValueError(f"the block at {offset} of {size} bytes lies outside the file")
     content, compression = data[offset : offset + size], data[offset + size]
     (checksum,) = struct.unpack("<I", data[offset + size + 1 : offset + size + TRAILER])
     if checksum != masked_crc32c(data[offset : offset + size + 1]):
-        raise _FormatError(f"the checksum of the block at {offset} is wrong")
+        raise ValueError(f"the checksum of the block at {offset} is wrong")
     if compression:
-        raise _FormatError(f"the block at {offset} is compressed (type {compression}), which is not supported")
+        raise ValueError(f"the block at {offset} is compressed (type {compression}), which is not supported")
     # After the entries come the restart points (for binary search, not needed to read everything) and their number.
     (restarts,) = struct.unpack("<I", content[-4:])
     at, end, key = 0, size - 4 - 4 * restarts, b""
@@ -144,39 +154,35 @@ def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]
         rest, at = _varint(content, at)
         length, at = _varint(content, at)
         if shared > len(key) or at + rest + length > end:
-            raise _FormatError(f"an entry of the block at {offset} runs over its end")
+            raise ValueError(f"an entry of the block at {offset} runs over its end")
         key = key[:shared] + content[at : at + rest]
         yield key, content[at + rest : at + rest + length]
         at += rest + length
 
 
-def _entry(name: str, proto: bytes) -> Entry:
+def _entry(name: str, proto: bytes) -> BundleEntry:
     """Parse a BundleEntryProto: dtype 1, shape 2, shard_id 3, offset 4, size 5, crc32c 6, slices 7."""
     numbers, shape = dict.fromkeys((1, 3, 4, 5), 0), []
     for field, value in _fields(proto):
         if field == 2 and isinstance(value, bytes):
-            shape = [_dimension(part) for number, part in _fields(value) if number == 2]
+            # a TensorShapeProto has dimensions in field 2, each a message whose field 1 is the size
+            parts = [part for number, part in _fields(value) if number == 2 and isinstance(part, bytes)]
+            shape = [int(dict(_fields(part)).get(1, 0)) for part in parts]
         elif field == 7:
-            raise _FormatError(f"{name} is stored in slices, which is not supported")
+            raise ValueError(f"{name} is stored in slices, which is not supported")
         elif isinstance(value, int):
             numbers[field] = value
-    return Entry(dtype=numbers[1], shape=tuple(shape), shard=numbers[3], offset=numbers[4], size=numbers[5])
-
-
-def _dimension(proto: int | bytes) -> int:
-    """Parse a TensorShapeProto.Dim: size 1."""
-    sizes = [value for field, value in _fields(proto if isinstance(proto, bytes) else b"") if field == 1]
-    return sizes[0] if sizes and isinstance(sizes[0], int) else 0
+    return BundleEntry(dtype=numbers[1], shape=tuple(shape), shard=numbers[3], offset=numbers[4], size=numbers[5])
 
 
 def _shards(proto: bytes) -> int:
     """Parse a BundleHeaderProto: num_shards 1, endianness 2 (0 is little), version 3."""
     header = dict(_fields(proto))
     if header.get(2):
-        raise _FormatError("its numbers are big-endian, which is not supported")
+        raise ValueError("its numbers are big-endian, which is not supported")
     count = header.get(1)
     if not isinstance(count, int) or not 0 < count < 100_000:
-        raise _FormatError(f"its header has {count!r} data files")
+        raise ValueError(f"its header has {count!r} data files")
     return count
 
 
@@ -195,9 +201,9 @@ def _fields(proto: bytes) -> Iterator[tuple[int, int | bytes]]:
         elif kind in (1, 5):
             length = 8 if kind == 1 else 4
         else:
-            raise _FormatError(f"a field of unknown kind {kind}")
+            raise ValueError(f"a field of unknown kind {kind}")
         if at + length > len(proto):
-            raise _FormatError("a field runs over the end of its message")
+            raise ValueError("a field runs over the end of its message")
         part = proto[at : at + length]
         yield tag >> 3, part if kind == 2 else int.from_bytes(part, "little")
         at += length
@@ -214,80 +220,44 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         if shift > 63:
-            raise _FormatError("a number that does not end")
-
-
-def _crc_table() -> tuple[int, ...]:
-    table = []
-    for value in range(256):
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
-        table.append(value)
-    return tuple(table)
-
-
-_CRC = _crc_table()
+            raise ValueError("a number that does not end")
 
 
 def masked_crc32c(data: bytes) -> int:
     """Compute the checksum that LevelDB keeps: CRC-32C, rotated and shifted."""
+    table = list(range(256))
+    for _ in range(8):
+        table = [value >> 1 ^ (0x82F63B78 if value & 1 else 0) for value in table]
     crc = 0xFFFFFFFF
     for byte in data:
-        crc = crc >> 8 ^ _CRC[(crc ^ byte) & 0xFF]
+        crc = crc >> 8 ^ table[(crc ^ byte) & 0xFF]
     crc ^= 0xFFFFFFFF
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
-# Applied in this order to a variable's name, of which transformers' name is then the parts joined by dots.
-RULES = (
-    (r"^module/", ""),
-    (r"/layer_(\d+)/", r"/layer/\1/"),
-    (r"/(word|position|token_type)_embeddings$", r"/\1_embeddings/weight"),
-    (r"/kernel$", "/weight"),
-    (r"/gamma$", "/weight"),
-    (r"/beta$", "/bias"),
-    (r"^cls/predictions/output_bias$", "cls/predictions/bias"),
-    (r"/", "."),
-)
+def config_of(bundle: Bundle, *, heads: int, pad: int = 0) -> "BertConfig":
+    """Return the configuration that the shapes of the variables show.
 
-
-@dataclass(frozen=True)
-class Sizes:
-    """The sizes of a BERT, as its variables show them."""
-
-    vocabulary: int
-    hidden: int
-    positions: int
-    types: int
-    layers: int
-    intermediate: int
-
-    @classmethod
-    def of(cls, bundle: Bundle) -> "Sizes":
-        """Take the sizes from the shapes of the variables."""
-        layers = {int(match[1]) for match in map(re.compile(r"/layer_(\d+)/").search, bundle.entries) if match}
-        vocabulary, hidden = _shape(bundle, "module/bert/embeddings/word_embeddings", rank=2)
-        positions, _ = _shape(bundle, "module/bert/embeddings/position_embeddings", rank=2)
-        types, _ = _shape(bundle, "module/bert/embeddings/token_type_embeddings", rank=2)
-        (intermediate,) = _shape(bundle, "module/bert/encoder/layer_0/intermediate/dense/bias", rank=1)
-        return cls(vocabulary, hidden, positions, types, len(layers), intermediate)
-
-
-def config_for(sizes: Sizes, *, heads: int, pad: int = 0) -> "BertConfig":
-    """Make the configuration. No tensor shows the number of heads; the rest is the same for all of Google's BERTs."""
+    No tensor shows the number of heads; the rest is the same for all of Google's BERTs.
+    """
     from transformers import BertConfig
 
-    if sizes.hidden % heads:
-        raise EbertError(f"a hidden size of {sizes.hidden} cannot be split into {heads} heads")
+    layers = {match[1] for match in map(re.compile(r"/layer_(\d+)/").search, bundle.entries) if match}
+    vocabulary, hidden = _shape(bundle, "module/bert/embeddings/word_embeddings", rank=2)
+    positions, _ = _shape(bundle, "module/bert/embeddings/position_embeddings", rank=2)
+    types, _ = _shape(bundle, "module/bert/embeddings/token_type_embeddings", rank=2)
+    (intermediate,) = _shape(bundle, "module/bert/encoder/layer_0/intermediate/dense/bias", rank=1)
+    if hidden % heads:
+        raise EbertError(f"a hidden size of {hidden} cannot be split into {heads} heads")
     return BertConfig(
         architectures=["BertForMaskedLM"],
-        vocab_size=sizes.vocabulary,
-        hidden_size=sizes.hidden,
-        num_hidden_layers=sizes.layers,
+        vocab_size=vocabulary,
+        hidden_size=hidden,
+        num_hidden_layers=len(layers),
         num_attention_heads=heads,
-        intermediate_size=sizes.intermediate,
-        max_position_embeddings=sizes.positions,
-        type_vocab_size=sizes.types,
+        intermediate_size=intermediate,
+        max_position_embeddings=positions,
+        type_vocab_size=types,
         hidden_act="gelu",
         layer_norm_eps=1e-12,
         pad_token_id=pad,
@@ -296,7 +266,7 @@ def config_for(sizes: Sizes, *, heads: int, pad: int = 0) -> "BertConfig":
 
 
 def tensor_name(variable: str) -> str:
-    """Give transformers' name of a variable."""
+    """Return transformers' name of a variable."""
     for pattern, replacement in RULES:
         variable = re.sub(pattern, replacement, variable)
     return variable
@@ -305,7 +275,7 @@ def tensor_name(variable: str) -> str:
 def convert(
     bundle: Bundle, expected: Mapping[str, tuple[int, ...]], *, advance: Advance = silent
 ) -> dict[str, NDArray[np.float32]]:
-    """Convert every variable of `bundle`; complain unless that gives exactly the `expected` tensors, all finite."""
+    """Convert every variable; raise `EbertError` unless that gives exactly the `expected` tensors, all finite."""
     names = _pair(bundle.entries, expected)
     tensors = {}
     for variable, name in names.items():
@@ -337,7 +307,7 @@ def expected_tensors(config: "BertConfig") -> dict[str, tuple[int, ...]]:
 
 
 def _pair(variables: Iterable[str], expected: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
-    """Pair variables with tensors one to one, or say which are left over."""
+    """Pair variables with tensors one to one; raise `EbertError` with those that are left over."""
     names = {variable: tensor_name(variable) for variable in variables}
     unused = sorted(variable for variable, name in names.items() if name not in expected)
     missing = sorted(set(expected) - set(names.values()))
@@ -345,8 +315,8 @@ def _pair(variables: Iterable[str], expected: Mapping[str, tuple[int, ...]]) -> 
         parts = [f"no use for the variables {', '.join(unused)}"] if unused else []
         parts += [f"no variables for the tensors {', '.join(missing)}"] if missing else []
         raise EbertError(f"the checkpoint is not a BERT as expected: {'; '.join(parts)}")
-    if len(set(names.values())) < len(names):
-        twice = sorted(variable for variable, name in names.items() if list(names.values()).count(name) > 1)
+    uses = Counter(names.values())
+    if twice := sorted(variable for variable, name in names.items() if uses[name] > 1):
         raise EbertError(f"several variables of the checkpoint are the same tensor: {', '.join(twice)}")
     return names
 

@@ -1,11 +1,11 @@
 """The store of vectors: open, look up, take, nearest, add, save (DESIGN: files on disk)."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +28,9 @@ from ebert.vectors.matrix import open_matrix
 from ebert.vectors.nearest import near_entities, near_words
 from ebert.vectors.writer import fill_from_arrays, writing
 from ebert.wikipedia.tokens import DEFAULT
+
+if TYPE_CHECKING:
+    from ebert.wikipedia.corpus import Corpus
 
 ATTEMPTS = 5  # at opening a store that another process is replacing at the moment
 
@@ -113,6 +116,34 @@ class Vectors(Lookup):
             files.remove_with(store, folder)
             store.temporary = True
         return store
+
+    @classmethod
+    def train(
+        cls,
+        corpus: "Corpus | str | Path",
+        out: str | Path,
+        *,
+        preset: str = "default",
+        threads: int | None = None,
+        keep: Collection[str] = (),
+        resume: bool = False,
+        overwrite: bool = False,
+        checkpoint_seconds: float = 600.0,
+        dtype: str = "float32",
+        **options: Any,
+    ) -> Self:
+        """Train vectors of words and entities from a corpus, save them as a store at `out`, and open it.
+
+        `options` are those of ``ebert vectors train`` (`VectorTrainingOptions`); the others are those of `train.run`.
+        """
+        from ebert.vectors.train.options import preset as with_preset
+        from ebert.vectors.train.run import train
+
+        train(
+            corpus, out, with_preset(preset, **options), threads=threads, keep=keep, resume=resume,
+            overwrite=overwrite, checkpoint_seconds=checkpoint_seconds, dtype=dtype,
+        )  # fmt: skip
+        return cls.open(out)
 
     @property
     def dimension(self) -> int:

@@ -57,25 +57,27 @@ def refused(tmp_path, canary):
     return check
 
 
+def shell(canary):
+    return Call(os.system, f"touch {canary}")
+
+
 @pytest.mark.parametrize("protocol", range(6))
+def test_a_call_in_any_protocol(refused, canary, protocol):
+    refused(pickle.dumps({"syn0": shell(canary)}, protocol), "asks for|array data")
+
+
 @pytest.mark.parametrize(
     "bomb",
     [
-        lambda canary: Call(os.system, f"touch {canary}"),
-        lambda canary: Call(os.mknod, str(canary)),
+        lambda canary: shell(canary),
+        lambda canary: [{"x": (shell(canary),)}],
         lambda canary: Call(eval, f"open({str(canary)!r}, 'w')"),
-        lambda canary: Call(exec, f"open({str(canary)!r}, 'w')"),
-        lambda canary: Call(open, str(canary), "w"),
-        lambda canary: Call(subprocess.run, ["touch", str(canary)]),
-        lambda canary: Call(np.ndarray.tofile, np.zeros(1), str(canary)),
+        lambda canary: Call(np.ndarray.tofile, np.zeros(1), str(canary)),  # from a module whose arrays are read
         lambda canary: Call(functools.partial(os.system, f"touch {canary}")),
     ],
 )
-@pytest.mark.parametrize(
-    "place", [lambda bomb: bomb, lambda bomb: {"syn0": bomb}, lambda bomb: {"d": [{"x": (bomb,)}]}]
-)
-def test_a_call_of_a_function(refused, canary, protocol, bomb, place):
-    refused(pickle.dumps(place(bomb(canary)), protocol), "asks for|array data")
+def test_a_call_of_a_function(refused, canary, bomb):
+    refused(pickle.dumps(bomb(canary)), "asks for|array data")
 
 
 def test_a_call_in_an_array_of_objects(refused, canary, tmp_path):
@@ -162,16 +164,11 @@ def programs(canary):
     yield "BINPERSID", text("something") + op("BINPERSID") + stop
     yield "NEXT_BUFFER", b"\x80\x05" + op("NEXT_BUFFER") + stop
     for module in (
-        "numpy.f2py\nos", "numpy.core\nos", "numpy\nload", "numpy.ma\nbuiltins",
-        "numpy.testing._private.utils\nrunstring",
-        "numpy._core.multiarray\nfromfile", "numpy.core.multiarray\nscalar.__class__", "joblib\nload",
-        "joblib.numpy_pickle\nos", "joblib.numpy_pickle\nload", "builtins\ngetattr", "collections\n_sys",
-        "functools\npartial", "operator\nattrgetter", "_codecs\ndecode", "copyreg\n_reconstructor", "pickle\nloads",
+        "numpy.core\nos", "numpy\nload", "numpy._core.multiarray\nfromfile", "joblib.numpy_pickle\nos",
+        "builtins\ngetattr", "collections\n_sys", "_codecs\ndecode", "copyreg\n_reconstructor",
         "ebert.vectors.formats.pickles\nload",
     ):  # fmt: skip
         yield module.replace("\n", "."), op("GLOBAL") + module.encode() + b"\n" + stop
-        first, second = module.split("\n")
-        yield f"STACK {first}.{second}", b"\x80\x04" + short(first) + short(second) + op("STACK_GLOBAL") + stop
     # A dotted name walks from attribute to attribute in Python's own reader.
     yield "dotted", b"\x80\x04" + short("numpy") + short("ndarray.__init__.__globals__") + op("STACK_GLOBAL") + stop
 
@@ -221,18 +218,14 @@ def test_an_array_of_joblib_by_hand(tmp_path):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"shape": (4, 5)},
+        {"shape": (4, 5)},  # more than the file has
         {"shape": (2**40, 2**40)},
         {"shape": (-4, -4)},
         {"shape": (1.5, 4)},
         {"shape": None},
-        {"shape": (4,) * 100},
         {"dtype": np.dtype("O")},
         {"dtype": np.dtype([("a", "f4")])},
-        {"dtype": np.dtype("V4")},
-        {"dtype": np.dtype("M8[s]")},
         {"dtype": "f4"},
-        {"dtype": None},
     ],
 )
 def test_arrays_that_lie_about_themselves(refused, changes):
@@ -271,7 +264,7 @@ def test_a_length_that_the_file_has_not_is_not_set_aside_in_memory(refused):
     refused(b"\x80\x04" + op("FRAME") + struct.pack("<Q", 2**42) + b"N.", "it is truncated", run=False)
 
 
-@pytest.mark.parametrize("content", [b"", b"\x80", b"\x80\x04", b"\x80\x04N", b"\x80\x63N.", b".", b"\xff", b"hello"])
+@pytest.mark.parametrize("content", [b"", b"\x80\x63N.", b".", b"hello"])
 def test_what_is_no_pickle(refused, content):
     refused(content, run=False)
 

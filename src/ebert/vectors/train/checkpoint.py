@@ -1,16 +1,18 @@
 """Checkpoints: a folder beside the store in training, replaced as a whole, so that there is always a good one."""
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ebert import _runs
 from ebert._io import files, staging
 from ebert.errors import EbertError
 from ebert.vectors.train.options import VectorTrainingOptions
-from ebert.vectors.train.trainer import MATRICES, State
+from ebert.vectors.train.trainer import MATRICES, TrainingState
 from ebert.wikipedia import corpus as corpora
 
 INFO = "training.json"
@@ -18,43 +20,34 @@ FORMAT = 1
 
 
 def folder_of(store: Path) -> Path:
-    """Return the folder for the checkpoints of a store; one that a kill left aside is there again."""
+    """Return the folder for the checkpoints of a store, after putting back one that a kill left aside."""
     store = store.absolute()
     folder = store.with_name(f"{store.name}.training")
     files.recover(folder)
     return folder
 
 
-def identity(corpus: corpora.Corpus, options: VectorTrainingOptions, keep: list[str]) -> dict[str, Any]:
-    """Say what a run is: a checkpoint of another one is not gone on with."""
+def identity(corpus: corpora.Corpus, options: VectorTrainingOptions, keep: Collection[str]) -> dict[str, Any]:
+    """Return all that the vectors of a run depend on: a checkpoint of another run is refused."""
     kept = hashlib.sha256("\n".join(sorted(keep)).encode()).hexdigest() if keep else None
     return {"corpus": files.sha256(corpus.path / corpora.INFO), "options": asdict(options), "keep": kept}
 
 
-def save(folder: Path, run: dict[str, Any], state: State) -> None:
+def save(folder: Path, run: dict[str, Any], state: TrainingState) -> None:
     """Write a checkpoint."""
     with files.replacing_folder(folder, overwrite=True, marker=INFO) as place:
         for name in MATRICES:
             np.save(place / f"{name}.npy", getattr(state, name))
-        files.write_json(
-            place / INFO,
-            {"format": FORMAT, "run": run, "done": state.done, "seconds": state.seconds, "flops": state.flops},
-        )
+        progress = {"done": state.done, "seconds": state.seconds, "flops": state.flops}
+        files.write_json(place / INFO, {"format": FORMAT, "run": run, **progress})
 
 
-def load(folder: Path, run: dict[str, Any], fresh: State) -> State:
-    """Read the checkpoint of the same run; `fresh` tells the shapes."""
+def load(folder: Path, run: dict[str, Any], fresh: TrainingState) -> TrainingState:
+    """Read the checkpoint of the same run; `fresh` has the shapes."""
     value = files.read_json(folder / INFO, "a checkpoint of a training")
-    for key, told in (("corpus", "another corpus"), ("keep", "another list of entities to keep")):
-        if value.get("run", {}).get(key) != run[key]:
-            raise EbertError(f"{folder} is of {told}; give the same, or begin again (--overwrite)")
-    before, now = value["run"].get("options", {}), run["options"]
-    if changed := [name for name in now if before.get(name) != now[name]]:
-        told = ", ".join(f"{name} {before.get(name)}, not {now[name]}" for name in changed)
-        raise EbertError(f"{folder} was trained with {told}; give the same options, or begin again (--overwrite)")
-    state = State(**{name: _read(folder / f"{name}.npy", getattr(fresh, name).shape) for name in MATRICES})
-    state.done, state.seconds, state.flops = value["done"], value["seconds"], value["flops"]
-    return state
+    _runs.refuse_other(folder, value.get("run", {}), run, what="an unfinished training", overwrite=False)
+    matrices = {name: _read(folder / f"{name}.npy", getattr(fresh, name).shape) for name in MATRICES}
+    return TrainingState(**matrices, done=value["done"], seconds=value["seconds"], flops=value["flops"])
 
 
 def remove(folder: Path) -> None:

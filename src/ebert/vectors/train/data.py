@@ -1,4 +1,7 @@
-"""What a run trains on: the corpus, with words and entities that are too rare taken out, cut into jobs."""
+"""What a run trains on: the corpus, with words and entities that are too rare taken out, cut into jobs.
+
+Also what is drawn at random in training: which words are left out, which are negatives.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,9 +17,12 @@ from ebert.wikipedia.corpus import Corpus
 
 JOB = 200_000  # words of a job: a fraction of a second
 
+_MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+_ALL = (1 << 64) - 1
+
 
 @dataclass(frozen=True)
-class Task:
+class TrainingData:
     """Arrays for the kernels, and what their rows mean."""
 
     corpus: Corpus
@@ -33,15 +39,10 @@ class Task:
     opening_ends: NDArray[np.int64]
     jobs: NDArray[np.int64]  # (jobs + 1,) pages
     missing: list[str]  # titles to keep that are not in the corpus
-    unseen: int  # entities that have no vector because nobody could see all of their titles
-
-    @property
-    def size(self) -> int:
-        """Words of the text that are trained on in an epoch, before subsampling."""
-        return int(self.corpus.word_counts[: self.words].sum())
+    unseen: int  # entities that have no vector because their titles have invisible characters
 
 
-def make_task(corpus: Corpus, options: VectorTrainingOptions, *, keep: Collection[str] = ()) -> Task:
+def prepare(corpus: Corpus, options: VectorTrainingOptions, *, keep: Collection[str] = ()) -> TrainingData:
     """Choose words and entities and prepare the arrays. Entities in `keep` have a vector whatever their count."""
     counts = np.asarray(corpus.word_counts)
     words = int(np.searchsorted(-counts, -options.min_word_count, side="right"))
@@ -59,7 +60,7 @@ def make_task(corpus: Corpus, options: VectorTrainingOptions, *, keep: Collectio
     thresholds = np.zeros(len(counts), np.uint32)
     thresholds[:words] = keep_thresholds(counts[:words], sample=options.sample)
     weights = np.maximum(np.asarray(corpus.entity_counts)[entities], 1).astype(np.float64) ** options.entity_power
-    return Task(
+    return TrainingData(
         corpus=corpus,
         words=words,
         entities=entities,
@@ -81,7 +82,7 @@ def make_task(corpus: Corpus, options: VectorTrainingOptions, *, keep: Collectio
 def _choose(
     corpus: Corpus, options: VectorTrainingOptions, openings: NDArray[np.int64], keep: Collection[str]
 ) -> tuple[NDArray[np.int64], list[str]]:
-    """Give the ids of the entities that have vectors, rising, and the titles in `keep` that nobody knows."""
+    """Return the ids of the entities that have vectors, rising, and the titles in `keep` that nobody knows."""
     chosen = np.asarray(corpus.entity_counts) >= max(options.min_entity_count, 1)
     if options.openings and options.min_opening:
         chosen[np.asarray(corpus.page_entity)[openings >= options.min_opening]] = True
@@ -106,12 +107,8 @@ def _cut(starts: NDArray[Any]) -> NDArray[np.int64]:
     return np.unique(np.append(np.minimum(edges, len(starts) - 1), len(starts) - 1))
 
 
-_MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-_ALL = (1 << 64) - 1
-
-
 def keep_thresholds(counts: NDArray[np.int64], *, sample: float) -> NDArray[np.uint32]:
-    """Give, of 2^32 - 1, how often each word survives subsampling: ``sqrt(t/f) + t/f`` for the share f of the text.
+    """Return, of 2^32 - 1, how often each word survives subsampling: ``sqrt(t/f) + t/f`` for the share f of the text.
 
     Zero means never, so a word that is trained at all has at least one.
     """
@@ -139,7 +136,7 @@ def alias_table(weights: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.
 
 
 def stream(*numbers: int) -> NDArray[np.uint64]:
-    """Give the state of a random generator of its own for each combination of numbers (splitmix64)."""
+    """Return the state of a random generator of its own for each combination of numbers (splitmix64)."""
     value = 0
     for number in numbers:
         value = (value + number + 1) * 0x9E3779B97F4A7C15 & _ALL

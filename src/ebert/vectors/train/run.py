@@ -1,5 +1,6 @@
 """From a corpus to a store: train, with checkpoints, and write what was learned."""
 
+import os
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -14,43 +15,50 @@ from ebert._io.progress import progress
 from ebert.errors import EbertError
 from ebert.vectors import writer
 from ebert.vectors.catalogue import PAGE
-from ebert.vectors.train import checkpoint, data, options, trainer
-from ebert.vectors.train.trainer import State
+from ebert.vectors.train import checkpoint, data, trainer
+from ebert.vectors.train.data import TrainingData
+from ebert.vectors.train.options import VectorTrainingOptions
+from ebert.vectors.train.trainer import TrainingState
 from ebert.wikipedia.corpus import Corpus
 
 
 def train(
-    corpus: Corpus,
-    out: Path,
-    chosen: options.VectorTrainingOptions,
+    corpus: Corpus | str | Path,
+    out: str | Path,
+    options: VectorTrainingOptions,
     *,
-    threads: int = 1,
+    threads: int | None = None,
     keep: Collection[str] = (),
     resume: bool = False,
     overwrite: bool = False,
-    every: float = 600.0,
+    checkpoint_seconds: float = 600.0,
     dtype: str = "float32",
 ) -> dict[str, Any]:
-    """Train vectors of a corpus and save them as a store at `out`; give what was done, for people and programs.
+    """Train vectors of a corpus and save them as a store at `out`; return what was done.
 
-    A checkpoint is written beside the store every so many seconds; with `resume` a run goes on with the last one, if
-    there is one. With one thread the result depends on the options alone, whether the run was interrupted or not.
+    Entities in `keep` have a vector whatever their count. A checkpoint is written beside the store every so many
+    seconds; with `resume` a run goes on with the last one, if there is one. With one thread the result depends on the
+    options alone, whether the run was interrupted or not; by default all cores are used.
     """
-    started = time.monotonic()
+    started, out, threads = time.monotonic(), Path(out), threads or os.cpu_count() or 1
+    _check_installed()
+    if not checkpoint_seconds > 0:
+        raise EbertError(f"--checkpoint is {checkpoint_seconds:g}; it is a number of seconds above 0")
+    corpus = corpus if isinstance(corpus, Corpus) else Corpus.open(corpus)
     writer.refuse(out, overwrite=overwrite)
     folder = checkpoint.folder_of(out)
     if folder.exists() and not (resume or overwrite):
         raise EbertError(f"{folder} has an unfinished training; go on with it (--resume) or begin again (--overwrite)")
-    work = data.make_task(corpus, chosen, keep=keep)
-    state, run = trainer.initial(work, chosen), checkpoint.identity(corpus, chosen, list(keep))
+    prepared = data.prepare(corpus, options, keep=keep)
+    state, run = trainer.initial(prepared, options), checkpoint.identity(corpus, options, keep)
     if resume and (folder / checkpoint.INFO).exists():
         state = checkpoint.load(folder, run, state)
-        trainer.check(work, state)
+        trainer.check(prepared, state)
     began = state.done
-    trained = trainer.Trainer(work, chosen, state, threads=threads)
+    training = trainer.Trainer(prepared, options, state, threads=threads)
 
-    def save(now: State) -> None:
-        trainer.check(work, now)  # the last checkpoint is good, and stays if this one would not be
+    def save(now: TrainingState) -> None:
+        trainer.check(prepared, now)  # the last checkpoint is good, and stays if this one would not be
         checkpoint.save(folder, run, now)
 
     with _saved(save, state, KeyboardInterrupt), progress("train", total=trained.words_left(), unit="words") as advance:
@@ -70,42 +78,52 @@ def train(
         "seconds": round(state.seconds, 1),
     }
     with _saved(save, state, BaseException):  # a full disk must not cost the training
-        write(work, state, out, made=made, dtype=dtype, overwrite=overwrite)
+        write(prepared, state, out, made=made, dtype=dtype, overwrite=overwrite)
     checkpoint.remove(folder)
     return {
-        "store": str(out), "vocabulary": work.words, "entities": len(work.entities), "dimension": chosen.dim,
-        "resumed": began > 0, "missing": work.missing, **speed.report(),
+        "store": str(out), "vocabulary": prepared.words, "entities": len(prepared.entities), "dimension": options.dim,
+        "resumed": began > 0, "missing": prepared.missing, **speed.report(),
         "seconds": round(time.monotonic() - started, 3),
     }  # fmt: skip
 
 
+def _check_installed() -> None:
+    try:
+        import numba  # noqa: F401
+        import scipy  # noqa: F401
+        import threadpoolctl  # noqa: F401
+    except ImportError as error:
+        raise EbertError(f"training needs {error.name}: pip install 'ebert[train]'") from None
+
+
 def write(
-    work: data.Task, state: State, out: Path, *, made: dict[str, Any], dtype: str = "float32", overwrite: bool = False
+    prepared: TrainingData, state: TrainingState, out: Path, *, made: dict[str, Any], dtype: str, overwrite: bool
 ) -> None:
     """Write what was learned as a store, with redirects, Wikidata ids and surfaces of the corpus."""
-    corpus = work.corpus
+    corpus = prepared.corpus
+    source = {name: getattr(corpus.info, name) for name in ("dumps", "words", "language", "lowercase")}
     with writer.writing(out, dimension=state.words_in.shape[1], dtype=dtype, overwrite=overwrite) as store:
-        for start in range(0, work.words, PAGE):
-            stop = min(start + PAGE, work.words)
-            counts, learned = corpus.word_counts[start:stop], state.words_out[start:stop]
-            store.add("words", corpus.words[start:stop], state.words_in[start:stop], counts=counts, outputs=learned)
-        store.dropped.unseen = work.unseen
+        for start in range(0, prepared.words, PAGE):
+            rows = slice(start, min(start + PAGE, prepared.words))
+            counts, outputs = corpus.word_counts[rows], state.words_out[rows]
+            store.add("words", corpus.words[rows], state.words_in[rows], counts=counts, outputs=outputs)
+        store.dropped.unseen = prepared.unseen
         titles, counts = corpus.entities, corpus.entity_counts
-        for start in range(0, len(work.entities), PAGE):
-            ids = work.entities[start : start + PAGE]
+        for start in range(0, len(prepared.entities), PAGE):
+            ids = prepared.entities[start : start + PAGE]
             names = [titles[number] for number in ids]
             store.add("entities", names, state.entities_in[start : start + PAGE], counts=counts[ids])
         store.redirects(corpus.redirects)
         store.wikidata(corpus.wikidata().items())
-        store.surfaces(_surfaces(work))
-        store.finish(licence=corpus.info.licence, made=made)
+        store.surfaces(_surfaces(prepared))
+        store.finish(licence=corpus.info.licence, made={"from": "training", "corpus": source, **made})
 
 
-def _surfaces(work: data.Task) -> Iterator[tuple[str, int, list[tuple[int, int]]]]:
-    """Give the surfaces that name an entity with a vector."""
-    corpus = work.corpus
+def _surfaces(prepared: TrainingData) -> Iterator[tuple[str, int, list[tuple[int, int]]]]:
+    """Yield the surfaces that name an entity with a vector."""
+    corpus = prepared.corpus
     rows: NDArray[np.int64] = np.full(len(corpus.entity_counts), -1, np.int64)
-    rows[work.entities] = np.arange(len(work.entities))
+    rows[prepared.entities] = np.arange(len(prepared.entities))
     rows_of = rows[np.asarray(corpus.mention_entity)].tolist()
     counts, offsets = np.asarray(corpus.mention_count).tolist(), np.asarray(corpus.surface_mentions).tolist()
     occurrences = np.asarray(corpus.surface_occurrences).tolist()
@@ -116,7 +134,7 @@ def _surfaces(work: data.Task) -> Iterator[tuple[str, int, list[tuple[int, int]]
 
 
 @contextmanager
-def _saved(save: Callable[[State], None], state: State, reason: type[BaseException]) -> Iterator[None]:
+def _saved(save: Callable[[TrainingState], None], state: TrainingState, reason: type[BaseException]) -> Iterator[None]:
     """Save a checkpoint when the block is interrupted, so that nothing is lost."""
     try:
         yield

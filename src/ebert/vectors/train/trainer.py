@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
 from ebert.vectors.catalogue import PAGE
-from ebert.vectors.train import kernel
-from ebert.vectors.train.data import Task, stream
+from ebert.vectors.train.data import TrainingData, stream
 from ebert.vectors.train.options import VectorTrainingOptions
 
 MATRICES = ("words_in", "words_out", "entities_in", "entities_out")
@@ -20,7 +19,7 @@ SHUFFLE, INITIAL = 1 << 40, 1 << 41  # tell the random numbers of jobs, orders a
 
 
 @dataclass
-class State:
+class TrainingState:
     """All that changes in training: what a checkpoint holds."""
 
     words_in: NDArray[np.float32]  # (words, dimension)
@@ -42,7 +41,7 @@ class Speed:
     finish_seconds: float = 0.0
 
     def report(self) -> dict[str, float]:
-        """Give the figures under the names that scripts rely on."""
+        """Return the figures under the names that scripts rely on."""
         seconds = max(self.seconds, 1e-9)
         return {
             "words": self.words,
@@ -53,8 +52,8 @@ class Speed:
         }
 
 
-def initial(task: Task, options: VectorTrainingOptions) -> State:
-    """Give small random inputs and outputs of zero, as word2vec begins."""
+def initial(data: TrainingData, options: VectorTrainingOptions) -> TrainingState:
+    """Return small random inputs and outputs of zero, as word2vec begins."""
     generator = np.random.default_rng([options.seed, INITIAL])
 
     def small(rows: int) -> NDArray[np.float32]:
@@ -63,9 +62,9 @@ def initial(task: Task, options: VectorTrainingOptions) -> State:
         out /= np.float32(options.dim)
         return out
 
-    words, entities = task.words, len(task.entities)
+    words, entities = data.words, len(data.entities)
     linked = entities if options.links else 0
-    return State(
+    return TrainingState(
         small(words),
         np.zeros((words, options.dim), np.float32),
         small(entities),
@@ -75,23 +74,23 @@ def initial(task: Task, options: VectorTrainingOptions) -> State:
 
 @dataclass
 class Trainer:
-    """Runs the jobs that are left, and stops between two of them when asked to."""
+    """Run the jobs that are left, and stop between two of them when asked to."""
 
-    task: Task
+    data: TrainingData
     options: VectorTrainingOptions
-    state: State
+    state: TrainingState
     threads: int = 1
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
-        starts = np.asarray(self.task.corpus.paragraphs)[np.asarray(self.task.corpus.page_paragraphs)]
-        self._sizes = np.diff(starts[self.task.jobs])  # words of each job
+        starts = np.asarray(self.data.corpus.paragraphs)[np.asarray(self.data.corpus.page_paragraphs)]
+        self._sizes = np.diff(starts[self.data.jobs])  # words of each job
         self.jobs = len(self._sizes)
         self.total = self.jobs * (self.options.epochs + self.options.finish)
 
     def run(
-        self, *, advance: Advance = silent, save: Callable[[State], None] | None = None, every: float = 600.0
+        self, *, advance: Advance = silent, save: Callable[[TrainingState], None] | None = None, every: float = 600.0
     ) -> Speed:
         """Train to the end. `save` is called every so many seconds, and when the run is stopped, between jobs."""
         from threadpoolctl import threadpool_limits
@@ -106,7 +105,7 @@ class Trainer:
         return speed
 
     def words_left(self) -> int:
-        """Give how many words of all epochs, and of the finish, are still to come."""
+        """Return how many words of all epochs, and of the finish, are still to come."""
         epochs, jobs = divmod(self.state.done, self.jobs)
         begun = int(self._sizes[self._order(epochs)[:jobs]].sum()) if jobs else 0
         return (self.options.epochs + self.options.finish - epochs) * int(self._sizes.sum()) - begun
@@ -168,61 +167,63 @@ class Trainer:
         return np.random.default_rng([self.options.seed, SHUFFLE, epoch]).permutation(self.jobs)
 
     def _rate(self, number: int) -> np.float32:
-        """Give the learning rate of a job: it falls linearly through the epochs, and once more through the finish."""
+        """Return the learning rate of a job: it falls linearly through the epochs, and once more through the finish."""
         epochs = self.options.epochs * self.jobs
         done = number / epochs if number < epochs else (number - epochs) / max(self.total - epochs, 1)
         return np.float32(max(self.options.rate * (1 - done), self.options.min_rate))
 
     def _job(self, epoch: int, job: int, rate: np.float32) -> int:
-        """Train the pages of a job; give the number of floating-point operations."""
-        task, options, state = self.task, self.options, self.state
-        corpus = task.corpus
+        """Train the pages of a job; return the number of floating-point operations."""
+        from ebert.vectors.train import kernel  # late: numba comes with an extra of its own
+
+        data, options, state = self.data, self.options, self.state
+        corpus = data.corpus
         random = stream(options.seed, epoch, job)
-        first, last = int(task.jobs[job]), int(task.jobs[job + 1])
+        first, last = int(data.jobs[job]), int(data.jobs[job + 1])
         begin, end = int(corpus.page_paragraphs[first]), int(corpus.page_paragraphs[last])
         learn, flops = epoch < options.epochs, 0
         if learn:
             flops += kernel.train_words(
-                task.tokens, task.paragraphs, begin, end, task.keep, *task.word_table,
+                data.tokens, data.paragraphs, begin, end, data.keep, *data.word_table,
                 state.words_in, state.words_out, options.window, options.negative, options.shared, rate, random,
             )  # fmt: skip
-        if not len(task.entities):
+        if not len(data.entities):
             return flops
         for _ in range(options.repeats if learn else 1):
             flops += kernel.train_anchors(
-                task.tokens, task.paragraphs, begin, end,
-                corpus.anchor_start, corpus.anchor_length, task.anchor_rows, int(corpus.page_anchors[first]),
-                task.keep, *task.word_table, state.entities_in, state.words_out,
+                data.tokens, data.paragraphs, begin, end,
+                corpus.anchor_start, corpus.anchor_length, data.anchor_rows, int(corpus.page_anchors[first]),
+                data.keep, *data.word_table, state.entities_in, state.words_out,
                 options.anchor_window, options.negative, options.shared, rate, learn, random,
             )  # fmt: skip
             if options.openings:
                 flops += kernel.train_openings(
-                    task.tokens, task.opening_begins, task.opening_ends, task.page_rows, first, last,
-                    task.keep, *task.word_table, state.entities_in, state.words_out,
+                    data.tokens, data.opening_begins, data.opening_ends, data.page_rows, first, last,
+                    data.keep, *data.word_table, state.entities_in, state.words_out,
                     options.negative, options.shared, rate, learn, random,
                 )  # fmt: skip
             if options.links and learn:
                 flops += kernel.train_links(
-                    task.page_rows, corpus.page_anchors, task.anchor_rows, first, last, *task.entity_table,
+                    data.page_rows, corpus.page_anchors, data.anchor_rows, first, last, *data.entity_table,
                     state.entities_in, state.entities_out, options.negative, options.shared, rate, random,
                 )  # fmt: skip
         return flops
 
 
-def check(task: Task, state: State) -> None:
-    """Raise an error that names a word or an entity whose vector has run away."""
+def check(data: TrainingData, state: TrainingState) -> None:
+    """Raise `EbertError` if a vector has diverged; name its word or entity."""
     for name in MATRICES:
         matrix = getattr(state, name)
         for start in range(0, len(matrix), PAGE):  # all at once would take a quarter of the matrix's memory again
             bad = np.flatnonzero(~np.isfinite(matrix[start : start + PAGE]).all(axis=1))
             if len(bad):
                 raise EbertError(
-                    f"the vector of {_named(task, name, start + int(bad[0]))} has a value that is infinite or not a "
-                    "number: training ran away; begin again (--overwrite) with a lower rate (--rate)"
+                    f"the vector of {_named(data, name, start + int(bad[0]))} has a value that is infinite or not a "
+                    "number: training diverged; begin again (--overwrite) with a lower rate (--rate)"
                 )
 
 
-def _named(task: Task, matrix: str, row: int) -> str:
+def _named(data: TrainingData, matrix: str, row: int) -> str:
     if matrix.startswith("words"):
-        return f"the word {task.corpus.words[row]!r}"
-    return repr(task.corpus.entities[int(task.entities[row])])
+        return f"the word {data.corpus.words[row]!r}"
+    return repr(data.corpus.entities[int(data.entities[row])])

@@ -11,7 +11,8 @@ import pytest
 
 from ebert import Alignment, AlignmentOptions, EBert, EbertError, Vectors
 from ebert.vectors import log, nearest
-from ebert.vectors.formats.importer import export_text, import_vectors
+from ebert.vectors.formats.exporter import export_text
+from ebert.vectors.formats.importer import import_vectors
 from ebert.vectors.train import checkpoint, data, trainer
 from ebert.vectors.train.options import preset
 from ebert.vectors.train.run import train

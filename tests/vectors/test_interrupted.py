@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ebert import EbertError, Vectors
-from ebert.vectors.formats.importer import export_text, import_vectors
+from ebert.vectors.formats.exporter import export_text
+from ebert.vectors.formats.importer import import_vectors
 
 ROWS, DIMENSION = 4000, 64
 
@@ -19,7 +20,8 @@ SCRIPT = """
 import resource, sys
 import numpy as np
 from ebert import Vectors
-from ebert.vectors.formats.importer import import_vectors, export_text
+from ebert.vectors.formats.exporter import export_text
+from ebert.vectors.formats.importer import import_vectors
 what, path, other, limit = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 vectors = Vectors.open(path)
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))

@@ -173,7 +173,7 @@ def export(store: str, file: str, decimals: int | None, overwrite: bool, as_json
       ebert vectors export enwiki-vectors enwiki.txt
     """
     from ebert._io.progress import progress
-    from ebert.vectors.formats.importer import export_text
+    from ebert.vectors.formats.exporter import export_text
     from ebert.vectors.store import Vectors
 
     if file.endswith((".gz", ".bz2")):

@@ -13,7 +13,8 @@ from hypothesis.extra import numpy as arrays
 
 from ebert import EbertError, Vectors
 from ebert.text.titles import usable
-from ebert.vectors.formats.importer import detect, export_text, import_vectors
+from ebert.vectors.formats.exporter import export_text
+from ebert.vectors.formats.importer import detect, import_vectors
 from ebert.vectors.formats.text import parse_numbers
 
 

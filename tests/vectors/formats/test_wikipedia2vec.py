@@ -108,7 +108,7 @@ def test_a_model_that_the_package_read_from_text_knows_no_counts(model, tmp_path
 def test_the_package_reads_what_is_exported(model, tmp_path):
     from wikipedia2vec import Wikipedia2Vec
 
-    from ebert.vectors.formats.importer import export_text
+    from ebert.vectors.formats.exporter import export_text
 
     model.save(str(tmp_path / "model.pkl"))
     with import_vectors([tmp_path / "model.pkl"], tmp_path / "store") as store:

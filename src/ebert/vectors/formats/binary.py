@@ -1,4 +1,4 @@
-"""Opening the files that vectors come in, and the formats that are not text.
+"""Reading the formats that are not text: word2vec's binary one, and numpy arrays with a file of names.
 
 Every reader yields batches of names and vectors, in bounded memory. A name that begins with ``ENTITY/`` is an entity's,
 as Wikipedia2Vec writes it; all others are words.

@@ -1,21 +1,16 @@
-"""Bringing vectors of other formats into a store, and a store's vectors into Wikipedia2Vec's text format."""
+"""Importing vectors of other formats into a store."""
 
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ebert._io import files
 from ebert._io.compressed import open_measured
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
 from ebert.text import letters, titles
-from ebert.vectors.entity import whole
 from ebert.vectors.formats import binary, text
 from ebert.vectors.formats.binary import ENTITY, Batch
 from ebert.vectors.formats.wikipedia2vec import Wikipedia2VecModel
@@ -26,7 +21,6 @@ FORMATS = ("auto", "text", "wikipedia2vec", "word2vec-binary", "numpy")
 KINDS = ("prefix", "words", "entities")  # what a name is: by its ENTITY/ prefix, or all of one kind
 # How files begin that zlib, joblib, gzip, bzip2, zip, xz and zstd wrote.
 PACKED = (b"x\x01", b"x^", b"x\x9c", b"x\xda", b"ZF", b"\x1f\x8b", b"BZh", b"PK", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
-DIGITS = {"float32": 9, "float16": 5}  # that tell all numbers of a type apart
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # characters that text has not
 
@@ -77,7 +71,7 @@ def import_vectors(
 
 
 def detect(path: Path) -> str:
-    """Tell the format of a file by its ending and its first bytes."""
+    """Return the format of a file by its ending and its first bytes."""
     with open_measured(path) as opened:
         start = opened.stream.read(4096)
     if path.suffix == ".npy":
@@ -92,39 +86,8 @@ def detect(path: Path) -> str:
     return "text"
 
 
-def export_text(vectors: Vectors, out: str | Path, *, decimals: int | None = None, advance: Advance = silent) -> int:
-    """Write a store in Wikipedia2Vec's text format (``name TAB numbers``); give the number of lines.
-
-    `decimals` are significant; by default as many as it takes to read the very same numbers again. The format has no
-    place for counts, redirects and Wikidata ids, nor for a tab or a line's end in a word: they become blanks.
-    """
-    digits = decimals or (DIGITS["float32"] if len(vectors) > vectors.info.entities else DIGITS[vectors.info.dtype])
-    line = "%s\t" + " ".join([f"%.{digits}g"] * vectors.dimension) + "\n"
-    blanks = str.maketrans("\t\n\r", "   ")
-    written = 0
-    with files.replacing(Path(out)) as file:
-        for prefix, block, numbers in _blocks(vectors):
-            rows = zip(block, whole(numbers, block).tolist(), strict=True)
-            file.write("".join(line % (prefix + name.translate(blanks), *row) for name, row in rows).encode())
-            written += len(block)
-            advance(len(block))
-    return written
-
-
-def _blocks(vectors: Vectors) -> Iterator[tuple[str, Sequence[str], NDArray[np.float32]]]:
-    """Go through words, entities and added entities: prefix, names, numbers."""
-    for names, block in vectors.chunks("words"):
-        yield "", names, np.asarray(block, np.float32)
-    replaced = {title for title, _ in vectors.added()}
-    for names, block in vectors.chunks("entities"):
-        keep = [index for index, name in enumerate(names) if name not in replaced]
-        yield ENTITY, [names[index] for index in keep], np.asarray(block[keep], np.float32)
-    for title, vector in vectors.added():
-        yield ENTITY, [title], vector[None]
-
-
 def _open(path: Path, chosen: str, names: Path | None) -> _Source:
-    """Find out how to read a file."""
+    """Return how to read a file."""
     if chosen not in FORMATS:
         raise EbertError(f"unknown format {chosen!r}; choose one of {', '.join(FORMATS)}")
     if not path.is_file():
@@ -145,7 +108,7 @@ def _open(path: Path, chosen: str, names: Path | None) -> _Source:
 
 
 def _dimension(opened: Sequence[_Source]) -> int:
-    """Give the dimension of the first vectors that are there."""
+    """Return the dimension of the first vectors that are there."""
     for source in opened:
         with closing(source.batches(silent)) as batches:
             for batch in batches:
@@ -154,7 +117,7 @@ def _dimension(opened: Sequence[_Source]) -> int:
 
 
 def _read(source: _Source, writer: StoreWriter, kind: str, advance: Advance, *, outputs: bool) -> int:
-    """Put the vectors of a file into a store; give the number of names that had to be mended."""
+    """Put the vectors of a file into a store; return the number of names that had to be mended."""
     done = mended = 0
 
     def report(amount: int, /) -> None:

@@ -5,6 +5,9 @@ behind each stands a function of this file that makes an array or a plain contai
 numpy's own unpickling nor anybody's constructor is called. All other ways to name, call or change something are
 refused.
 
+By hand, because joblib runs what it loads, scanners of pickles only look for what is known to be bad, and an allow-list
+of names for `pickle.Unpickler` would still call numpy's constructors with whatever the file says.
+
 joblib lays the data of arrays into the stream, behind their descriptions. It is mapped, not read, so a model larger
 than memory opens.
 """
@@ -29,7 +32,7 @@ class Refused(pickle.UnpicklingError):
     """Something in a pickle that arrays and plain containers do not need."""
 
 
-class _Type:
+class _ElementType:
     """An element type: made from a code such as ``f4``, then told its byte order."""
 
     def __init__(self, code: str) -> None:
@@ -42,7 +45,7 @@ class _Type:
         self.dtype = self.dtype.newbyteorder(order)
 
 
-class _Array:
+class _InlineArray:
     """An array whose data is in the pickle itself."""
 
     value: NDArray[Any]
@@ -75,7 +78,7 @@ class _JoblibArray:
 
 
 def _dtype(kind: Any) -> np.dtype[Any]:
-    if not isinstance(kind, _Type):
+    if not isinstance(kind, _ElementType):
         raise Refused("it has an array without an element type")
     return kind.dtype
 
@@ -89,14 +92,14 @@ def _shape(shape: Any) -> tuple[int, ...]:
 # What the names that a pickle may use stand for
 
 
-def _type(code: Any, *_: Any) -> _Type:
+def _type(code: Any, *_: Any) -> _ElementType:
     if not isinstance(code, str) or not _NUMBERS.fullmatch(code):
         raise Refused(f"it has an array of {code!r}, not of numbers")
-    return _Type(code)
+    return _ElementType(code)
 
 
-def _reconstruct(*_: Any) -> _Array:
-    return _Array()  # empty so far; what is in it follows
+def _reconstruct(*_: Any) -> _InlineArray:
+    return _InlineArray()  # empty so far; what is in it follows
 
 
 def _from_buffer(data: Any, kind: Any, shape: Any, order: Any, *_: Any) -> NDArray[Any]:
@@ -159,8 +162,8 @@ _OPCODES = """
 """.split()  # noqa: SIM905
 
 
-class _File:
-    """Gives the unpickler exactly the bytes it asks for, and no more memory than the file has bytes."""
+class _BoundedFile:
+    """Hands the unpickler exactly the bytes it asks for, and no more memory than the file has bytes."""
 
     def __init__(self, file: IO[bytes], size: int) -> None:
         self._file, self._size, self.readline = file, size, file.readline
@@ -175,12 +178,12 @@ _STANDARD: dict[int, Any] = dict(pickle._Unpickler.dispatch)
 
 
 # The C unpickler cannot be told where an array follows; the one in Python, which the library keeps for this, can.
-class _Reader(pickle._Unpickler):
+class _ArrayUnpickler(pickle._Unpickler):
     stack: list[Any]
     memo: dict[int, Any]
 
     def __init__(self, file: IO[bytes], path: Path) -> None:
-        super().__init__(_File(file, path.stat().st_size))
+        super().__init__(_BoundedFile(file, path.stat().st_size))
         self._source, self._path = file, path
         self._room = ROOM + path.stat().st_size
 
@@ -209,11 +212,11 @@ class _Reader(pickle._Unpickler):
 
     def load_build(self) -> None:
         state, thing = self.stack.pop(), self.stack[-1]
-        if not isinstance(thing, _Type | _Array | _JoblibArray):
+        if not isinstance(thing, _ElementType | _InlineArray | _JoblibArray):
             raise Refused("it changes something that is not an array")
         thing.build(state)
-        if not isinstance(thing, _Type):
-            array = thing.value if isinstance(thing, _Array) else thing.map(self._source, self._path)
+        if not isinstance(thing, _ElementType):
+            array = thing.value if isinstance(thing, _InlineArray) else thing.map(self._source, self._path)
             self.stack[-1] = array
             self._take(len(self.memo))
             self.memo.update({key: array for key, value in self.memo.items() if value is thing})
@@ -251,7 +254,7 @@ def load(path: Path) -> Any:
     """Read a pickle of arrays and plain containers, arrays memory-mapped."""
     with path.open("rb") as file:
         try:
-            return _Reader(file, path).load()
+            return _ArrayUnpickler(file, path).load()
         except EbertError:
             raise
         except Refused as error:

@@ -32,7 +32,7 @@ def read_text(path: Path, advance: Advance = silent) -> Generator[Batch, None, N
     """Read a file of text, which may be compressed (``.gz``, ``.bz2``)."""
     with open_measured(path) as opened:
         lines = _lines(opened.stream, path)
-        first = _beginning(lines)
+        first = next(_batches(lines, AHEAD), [])
         header = HEADER.match(first[0][1]) if first else None
         if header:
             del first[0]
@@ -54,7 +54,7 @@ def read_text(path: Path, advance: Advance = silent) -> Generator[Batch, None, N
 
 
 def _lines(file: IO[bytes], path: Path) -> Iterator[Line]:
-    """Go through the lines that have something on them."""
+    """Yield the lines that have something on them."""
     number = 0
     while line := file.readline(LINE_BYTES):
         number += 1
@@ -66,25 +66,13 @@ def _lines(file: IO[bytes], path: Path) -> Iterator[Line]:
             yield number, line.rstrip(b"\r\n")
 
 
-def _beginning(lines: Iterator[Line]) -> list[Line]:
-    """Read some lines, but no more than a batch has."""
-    found: list[Line] = []
-    size = 0
-    for line in lines:
-        found.append(line)
-        size += len(line[1])
-        if len(found) == AHEAD or size > BATCH_BYTES:
-            break
-    return found
-
-
-def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
+def _batches(lines: Iterator[Line], most: int = BATCH) -> Iterator[list[Line]]:
     batch: list[Line] = []
     size = 0
     for line in lines:
         batch.append(line)
         size += len(line[1])
-        if len(batch) == BATCH or size > BATCH_BYTES:
+        if len(batch) == most or size > BATCH_BYTES:
             yield batch
             batch, size = [], 0
     if batch:
@@ -92,7 +80,7 @@ def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
 
 
 def _dimension(lines: Sequence[Line]) -> int:
-    """Give the dimension that most lines have, so that one bad line or a name with blanks misleads nobody."""
+    """Return the dimension that most lines have, so that one bad line or a name with blanks misleads nobody."""
     return Counter(_count(line) for _, line in lines).most_common(1)[0][0]
 
 
@@ -131,7 +119,7 @@ def _split(line: bytes, dimension: int) -> tuple[bytes, bytes]:
 
 
 def _blame(lines: Sequence[Line], rows: Sequence[bytes], dimension: int, path: Path) -> EbertError:
-    """Find the line that kept a batch from being read."""
+    """Return the error for the line that kept a batch from being read."""
     for (number, line), row in zip(lines, rows, strict=True):
         parts = row.split()
         for part in parts:
@@ -150,7 +138,7 @@ _DECIMALS = 7  # at most, so that a number without its point is a 32-bit integer
 
 
 def parse_numbers(rows: list[bytes], dimension: int) -> NDArray[np.float32] | None:
-    """Give the numbers in rows of text, shape (rows, dimension), or None if there is anything else among them."""
+    """Return the numbers in rows of text, shape (rows, dimension), or None if there is anything else among them."""
     text = b" ".join(rows)
     values = _fixed(b" " + text + b" ", len(rows) * dimension)
     if values is None and all(len(row.split()) == dimension for row in rows):

@@ -49,13 +49,13 @@ class Wikipedia2VecModel:
             raise EbertError(f"{path} has {shape}, for {names:,} names; it is damaged, or was never trained")
 
     def batches(self, advance: Advance = silent) -> Generator[Batch, None, None]:
-        """Go through words, then entities."""
+        """Yield the words, then the entities."""
         words = len(self._words)
         yield from self._part(self._words, "", self._vectors[:words], self._word_counts, advance, self._outputs)
         yield from self._part(self._entities, ENTITY, self._vectors[words:], self._entity_counts, advance)
 
     def redirects(self) -> Iterator[tuple[str, str]]:
-        """Go through the redirects."""
+        """Yield the redirects."""
         count = len(self._entities)
         for title, (index,) in self._redirects.iteritems():
             # One that leads nowhere gets no target, and is counted as dropped with the others.
@@ -80,7 +80,7 @@ class Wikipedia2VecModel:
 
 
 def _counts(statistics: Any, names: Sized) -> NDArray[Any] | None:
-    """Give how often each name occurred. A model that came from text knows it of none and says zero for all."""
+    """Return how often each name occurred. A model that came from text knows it of none and says zero for all."""
     counts: NDArray[Any] = np.asarray(statistics).reshape(-1, 2)[:, 0]
     if len(counts) < len(names):
         raise ValueError(f"{len(counts)} counts for {len(names)} names")
@@ -88,7 +88,7 @@ def _counts(statistics: Any, names: Sized) -> NDArray[Any] | None:
 
 
 def _outputs(matrix: Any, vectors: NDArray[Any]) -> NDArray[Any] | None:
-    """Give the output vectors, in the order of the vectors. A model that came from text has none, or only zeros."""
+    """Return the output vectors, in the order of the vectors. A model that came from text has none, or only zeros."""
     if not isinstance(matrix, np.ndarray) or matrix.shape != vectors.shape or matrix.dtype.kind != "f":
         return None
     return matrix if matrix[:SOME].any() else None

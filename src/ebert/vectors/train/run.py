@@ -61,22 +61,11 @@ def train(
         trainer.check(prepared, now)  # the last checkpoint is good, and stays if this one would not be
         checkpoint.save(folder, run, now)
 
-    with _saved(save, state, KeyboardInterrupt), progress("train", total=trained.words_left(), unit="words") as advance:
-        speed = trained.run(advance=advance, save=save, every=every)
-    trainer.check(work, state)
-    made = {
-        "from": "training",
-        "corpus": {
-            "dumps": corpus.info.dumps,
-            "words": corpus.info.words,
-            "language": corpus.info.language,
-            "lowercase": corpus.info.lowercase,
-            "tokeniser": corpus.info.tokeniser,
-        },
-        "options": asdict(chosen),
-        "threads": threads,
-        "seconds": round(state.seconds, 1),
-    }
+    left = training.words_left()
+    with _saved(save, state, KeyboardInterrupt), progress("train", total=left, unit="words") as advance:
+        speed = training.run(advance=advance, save=save, every=checkpoint_seconds)
+    trainer.check(prepared, state)
+    made = {"options": asdict(options), "threads": threads, "seconds": round(state.seconds, 1)}
     with _saved(save, state, BaseException):  # a full disk must not cost the training
         write(prepared, state, out, made=made, dtype=dtype, overwrite=overwrite)
     checkpoint.remove(folder)
@@ -101,7 +90,7 @@ def write(
 ) -> None:
     """Write what was learned as a store, with redirects, Wikidata ids and surfaces of the corpus."""
     corpus = prepared.corpus
-    source = {name: getattr(corpus.info, name) for name in ("dumps", "words", "language", "lowercase")}
+    source = {name: getattr(corpus.info, name) for name in ("dumps", "words", "language", "lowercase", "tokeniser")}
     with writer.writing(out, dimension=state.words_in.shape[1], dtype=dtype, overwrite=overwrite) as store:
         for start in range(0, prepared.words, PAGE):
             rows = slice(start, min(start + PAGE, prepared.words))

@@ -14,8 +14,8 @@ _HOME = {
     "EBert": "ebert.model.ebert",
     "EbertError": "ebert.errors",
     "Linker": "ebert.linking.linker",
-    "Mention": "ebert.text",
-    "Passage": "ebert.text",
+    "Mention": "ebert.text.passage",
+    "Passage": "ebert.text.passage",
     "RelationClassifier": "ebert.relations.classifier",
     "Vectors": "ebert.vectors.store",
     "get_bert": "ebert.bert.get",
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ebert.model.options import AlignmentOptions
     from ebert.relations.classifier import RelationClassifier
     from ebert.starter.get import get_starter
-    from ebert.text import Mention, Passage
+    from ebert.text.passage import Mention, Passage
     from ebert.vectors.store import Vectors
 
 

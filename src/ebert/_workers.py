@@ -36,7 +36,7 @@ def run(
     option: str = "--threads",
     own: Callable[[int], Callable[[Task], Result]] | None = None,
 ) -> Iterator[tuple[Task, Result]]:
-    """Give the results of tasks as they come. What a task raises is raised here, when the others that run are done.
+    """Return the results of tasks as they come. What a task raises is raised here, when the others that run are done.
 
     One process alone is this one, unless it is to stand `apart`. `option` is how the user says how many there are.
     `own` gives what each process does, by its number, where they do not all do the same.

@@ -14,7 +14,7 @@ from ebert.linking.options import LinkerOptions
 from ebert.model.alignment import Alignment
 from ebert.model.encoder import Encoder
 from ebert.model.options import AlignmentOptions
-from ebert.text import Mention
+from ebert.text.passage import Mention
 
 sys.path.append(str(Path(__file__).parents[1] / "model"))
 from architectures import shake

@@ -5,7 +5,7 @@ import pytest
 from ebert.errors import EbertError
 from ebert.linking.document import Choice, Document, Span, ignoring
 from ebert.linking.evaluate import Counts, Evaluation, difference, score
-from ebert.text import Mention
+from ebert.text.passage import Mention
 
 TEXT = "Adams and Platt play for England in London"
 GOLD = (Mention(0, 5, "Tony Adams"), Mention(10, 15, "David Platt"), Mention(25, 32, "England"))

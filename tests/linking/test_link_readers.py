@@ -19,7 +19,7 @@ from ebert.linking.readers.aida import read_knowbert, read_yago
 from ebert.linking.readers.kilt import read_kilt
 from ebert.linking.readers.labelled import Label
 from ebert.linking.readers.turtle import triples
-from ebert.text import Mention
+from ebert.text.passage import Mention
 
 YAGO = """-DOCSTART- (1 Zoo)
 Adams\tB\tAdams\tTony_Adams\thttp://en.wikipedia.org/wiki/Tony_Adams\t123\t/m/1

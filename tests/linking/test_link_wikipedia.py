@@ -27,7 +27,7 @@ from ebert.linking.wikipedia import (
     prepare,
     prose,
 )
-from ebert.text import Mention
+from ebert.text.passage import Mention
 from ebert.wikipedia.wikitext import Anchor
 
 MANY = WikipediaOptions(min_links=1)

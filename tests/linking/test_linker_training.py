@@ -20,7 +20,7 @@ from ebert.linking.document import Document
 from ebert.linking.examples import GOLD, IGNORED, NOT_AMONG, OVER, TrainingSet, examples
 from ebert.linking.options import LinkerOptions, TrainingOptions
 from ebert.linking.train import EpochSampler, search, train
-from ebert.text import Mention
+from ebert.text.passage import Mention
 
 TEXT = tiny.TEXT
 STRATEGIES = ("paper", "packed")

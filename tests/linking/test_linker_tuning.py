@@ -10,7 +10,7 @@ from ebert.linking.linker import Linker
 from ebert.linking.refine import Judged
 from ebert.linking.sequences import Placed
 from ebert.linking.train import SHIFTS, shifted, tune
-from ebert.text import Mention
+from ebert.text.passage import Mention
 
 
 def test_a_shift_by_hand():

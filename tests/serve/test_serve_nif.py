@@ -5,7 +5,7 @@ from serve_world import TEXT, nif
 
 from ebert.linking.readers.labelled import Reading
 from ebert.linking.readers.nif import read_asked, read_nif, write_answer
-from ebert.text import Mention
+from ebert.text.passage import Mention
 
 WIKIPEDIA = "http://en.wikipedia.org/wiki/"
 

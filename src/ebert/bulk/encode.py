@@ -11,7 +11,7 @@ from ebert.bulk.job import Done, each, load_model, need_text, together
 from ebert.bulk.options import ReadOptions
 from ebert.bulk.rows import Bad, Row
 from ebert.errors import EbertError
-from ebert.text import Mention, Passage
+from ebert.text.passage import Mention, Passage
 
 if TYPE_CHECKING:
     import numpy as np

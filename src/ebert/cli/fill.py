@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ebert.model.ebert import EBert
     from ebert.model.fill import Filled
     from ebert.model.modes import Mode
-    from ebert.text import Passage
+    from ebert.text.passage import Passage
 
 MODES = ("bert", "concat", "replace")
 WINDOW = 256
@@ -52,7 +52,7 @@ def command(
     Example:
       ebert fill --model enwiki-ebert "The native language of [[Jean Marais]] is [MASK]."
     """
-    from ebert.text import Passage
+    from ebert.text.passage import Passage
 
     if model and bert:
         raise EbertError("give --model or --bert, not both: a model has its encoder")

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Protocol
 
 from ebert.errors import EbertError
-from ebert.text import Mention, Passage
+from ebert.text.passage import Mention, Passage
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from ebert.errors import EbertError
 from ebert.linking.candidates.table import gold_spans
 from ebert.linking.document import Document, Generator, Linked, Span, ignoring
 from ebert.linking.resolve import Resolver
-from ebert.text import Mention
+from ebert.text.passage import Mention
 
 RESAMPLES = 3000
 

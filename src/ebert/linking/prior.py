@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ebert.linking.document import Document, Generator, Linked, LinkedMention, Scored, Span
 from ebert.linking.evaluate import Counts, Same, score
-from ebert.text import Mention
+from ebert.text.passage import Mention
 
 Rule = Literal["longest", "probability"]
 RULES: tuple[Rule, ...] = ("longest", "probability")

@@ -12,7 +12,8 @@ from itertools import chain
 
 from ebert.linking.document import Document
 from ebert.linking.readers import Labelled
-from ebert.text import Mention, titles
+from ebert.text import titles
+from ebert.text.passage import Mention
 from ebert.vectors.store import Vectors
 
 

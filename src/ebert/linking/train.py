@@ -50,7 +50,7 @@ from ebert.linking.refine import Judged, State, choose
 from ebert.linking.resolve import Resolver
 from ebert.model.batching import budget_on, plan, windows
 from ebert.model.ebert import EBert
-from ebert.text import Mention
+from ebert.text.passage import Mention
 from ebert.vectors.store import Vectors
 
 FORMAT = 2

@@ -40,7 +40,7 @@ from ebert.linking.document import Document, Span
 from ebert.linking.readers import read, recognise
 from ebert.linking.readers.layouts import contents
 from ebert.linking.resolve import Resolver
-from ebert.text import Mention
+from ebert.text.passage import Mention
 from ebert.vectors.lookup import surface_of
 from ebert.vectors.store import Vectors
 from ebert.wikipedia import dump

@@ -23,7 +23,7 @@ from ebert.model.fill import Filled, Filler
 from ebert.model.injection import Injector, Pieces
 from ebert.model.modes import Mode, check
 from ebert.model.options import AlignmentOptions
-from ebert.text import Passage
+from ebert.text.passage import Passage
 from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors, reopen
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ebert.errors import EbertError
 from ebert.model.injection import Pieces
-from ebert.text import Mention, Passage
+from ebert.text.passage import Mention, Passage
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 

@@ -26,7 +26,7 @@ from ebert.errors import EbertError
 from ebert.model.encoder import save_encoder
 from ebert.model.injection import Injector
 from ebert.model.modes import Mode, check
-from ebert.text import Passage
+from ebert.text.passage import Passage
 from ebert.vectors.entity import Entity
 
 if TYPE_CHECKING:

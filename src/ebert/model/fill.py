@@ -11,7 +11,7 @@ from ebert.model.batching import begins, fill_rows
 from ebert.model.encoder import Encoder, Vocabulary
 from ebert.model.injection import Injector, Pieces
 from ebert.model.modes import Mode
-from ebert.text import Passage
+from ebert.text.passage import Passage
 
 
 @dataclass(frozen=True, slots=True)

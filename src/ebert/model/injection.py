@@ -20,7 +20,7 @@ from ebert.model.alignment import Alignment
 from ebert.model.batching import additive, sight
 from ebert.model.encoder import Encoder
 from ebert.model.modes import Mode, check
-from ebert.text import Mention, Passage
+from ebert.text.passage import Mention, Passage
 from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors
 

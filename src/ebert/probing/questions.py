@@ -19,7 +19,7 @@ from typing import Any
 from ebert._io import files
 from ebert._io.records import read_table
 from ebert.errors import EbertError
-from ebert.text import Mention, Passage
+from ebert.text.passage import Mention, Passage
 
 MASK = "[MASK]"
 FIELDS = {"id", "relation", "text", "template", "subject", "entity", "answers", "answer"}

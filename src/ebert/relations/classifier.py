@@ -22,7 +22,7 @@ from ebert.model.encoder import Encoder, move
 from ebert.model.injection import Injector, Pieces
 from ebert.relations.data import Resolver, ResolvingOptions, Sample, Span
 from ebert.relations.inputs import Inputs, Prepared, alignment_for, variant
-from ebert.text import Passage
+from ebert.text.passage import Passage
 from ebert.vectors.store import Vectors, reopen
 from ebert.vectors.wikidata_ids import read_ids
 

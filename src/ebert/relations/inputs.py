@@ -20,7 +20,7 @@ from ebert.model.injection import Injector, Pieces
 from ebert.model.modes import Mode
 from ebert.model.options import AlignmentOptions
 from ebert.relations.data import Resolver, Sample
-from ebert.text import Mention, Passage
+from ebert.text.passage import Mention, Passage
 from ebert.vectors.entity import Entity
 
 SUBJECT, OBJECT = "#", "$"

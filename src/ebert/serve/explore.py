@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ebert.errors import EbertError, UnknownNameError
 from ebert.serve.schemas import Problem
-from ebert.text import Passage, letters, titles
+from ebert.text import letters, titles
+from ebert.text.passage import Passage
 from ebert.vectors.entity import Entity, Neighbour
 from ebert.vectors.nearest import nearest
 from ebert.vectors.store import Vectors

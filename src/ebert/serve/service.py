@@ -16,7 +16,7 @@ from ebert.serve.batch_queue import BatchQueue, QueueClosedError, QueueFullError
 from ebert.serve.metrics import Metrics
 from ebert.serve.options import ServeOptions
 from ebert.serve.schemas import Problem, encode
-from ebert.text import Mention, Passage
+from ebert.text.passage import Mention, Passage
 
 if TYPE_CHECKING:
     from ebert.linking.document import LinkedMention

@@ -24,7 +24,7 @@ from ebert.serve.batch_queue import BatchQueue, Pause, QueueOptions
 from ebert.serve.explore import Explorer, suited
 from ebert.serve.metrics import Metrics
 from ebert.serve.options import Limits, ServeOptions
-from ebert.text import Passage
+from ebert.text.passage import Passage
 from ebert.vectors.copies import copy_on_write
 from ebert.vectors.store import Vectors
 

@@ -23,7 +23,7 @@ from ebert.errors import EbertError
 from ebert.linking.document import Document, LinkedMention
 from ebert.spacy.annotating import EXTENSIONS, annotate, register
 from ebert.spacy.options import FACTORY, PipeOptions
-from ebert.text import Mention
+from ebert.text.passage import Mention
 
 if TYPE_CHECKING:
     from ebert.linking.linker import Linker

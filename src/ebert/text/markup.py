@@ -17,7 +17,7 @@ _TROUBLE = re.compile(r"\\*[\[\]]")
 
 
 def parse(text: str) -> tuple[str, list[Span]]:
-    """Give the plain text and the spans `(start, end, title)` of its mentions."""
+    """Return the plain text and the spans `(start, end, title)` of its mentions."""
     plain: list[str] = []  # the text so far; inside a mention, what stands between its brackets goes to `inside`
     inside: list[str] = []
     spans: list[Span] = []

@@ -66,16 +66,16 @@ class Passage:
         return markup.write(self.text, [(m.start, m.end, m.entity) for m in self.mentions])
 
     def surface(self, mention: Mention) -> str:
-        """Give the words of a mention."""
+        """Return the words of a mention."""
         return self.text[mention.start : mention.end]
 
     def without(self, mentions: Iterable[Mention]) -> "Passage":
-        """Give the same text with some of the mentions forgotten."""
+        """Return the same text with some of the mentions forgotten."""
         drop = set(mentions)
         return Passage(self.text, tuple(m for m in self.mentions if m not in drop))
 
     def replace_text(self, edits: Sequence[tuple[int, int, str]]) -> "Passage":
-        """Give the passage with spans of its text, `(start, end, new text)` in order, replaced; mentions stay whole."""
+        """Return the passage with spans of its text, `(start, end, new text)` in order, replaced. Mentions stay."""
         pieces: list[str] = []
         moved: list[Mention] = []
         done, shift = 0, 0

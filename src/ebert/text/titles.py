@@ -28,7 +28,7 @@ def usable(title: str) -> str:
 
 
 def spellings(name: str) -> list[str]:
-    """Give the titles that `name` may stand for, the likeliest first.
+    """Return the titles that `name` may stand for, the likeliest first.
 
     >>> spellings(" jean_Marais ")
     ['jean Marais', 'Jean Marais']
@@ -46,13 +46,13 @@ def spellings(name: str) -> list[str]:
 
 
 def wikidata_id(name: str) -> int | None:
-    """Give the number of a Wikidata id such as ``Q168359``, or None."""
+    """Return the number of a Wikidata id such as ``Q168359``, or None."""
     match = _WIKIDATA.match(name.strip())
     return int(match[1]) if match else None
 
 
 def is_text(name: str) -> bool:
-    """Tell whether a name can be written down: half a surrogate pair cannot."""
+    """Return whether a name can be written down: half a surrogate pair cannot."""
     try:
         name.encode()  # much faster than to look at every letter
     except UnicodeEncodeError:
@@ -61,7 +61,7 @@ def is_text(name: str) -> bool:
 
 
 def as_text(name: str) -> str:
-    """Give a name that can be written down: what cannot becomes a question mark."""
+    """Return a name that can be written down: what cannot becomes a question mark."""
     return name.encode("utf-8", "replace").decode()
 
 
@@ -72,13 +72,13 @@ def _first(title: str, change: Callable[[str], str]) -> str:
 
 
 def _without_section(title: str) -> str | None:
-    """Give the page of 'Jean Marais#Career'. 'C#', 'C# (language)' and 'F#A#∞' are names, not sections of a letter."""
+    """Return the page of 'Jean Marais#Career'. 'C#', 'C# (language)' and 'F#A#∞' are no sections of a letter."""
     page, _, section = title.partition("#")
     return page.strip() if section and section[0] != " " and len(page) > 1 else None
 
 
 def _from_url(name: str) -> str:
-    """Give the title in the URL of a Wikipedia page; anything else is a title already."""
+    """Return the title in the URL of a Wikipedia page; anything else is a title already."""
     url = _URL.match(name)
     if not url:
         return name

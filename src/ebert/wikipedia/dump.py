@@ -99,7 +99,7 @@ class Cut(NamedTuple):
 def look(path: Path) -> Dump:
     """Find out what a file is; raise `EbertError` if it is no dump."""
     if path.is_dir():
-        raise EbertError(f"{path} is a folder; give the dump files in it one by one")
+        raise EbertError(f"{path} is a folder; return the dump files in it one by one")
     try:
         status = path.stat()
         with path.open("rb") as file:

@@ -131,7 +131,7 @@ _LOWER = "".join(chr(code) for code in range(0xDF, 0x590) if chr(code).islower()
 
 
 def local_names(language: str) -> dict[str, int]:
-    """Give what namespaces are called in a language, as far as we know, English included."""
+    """Return what namespaces are called in a language, as far as we know, English included."""
     english = [*ENGLISH_NAMES.items(), *WIKIPEDIA_NAMES.items()]
     names = {name: number for number, spellings in english for name in spellings}
     for line in _LOCAL.strip().splitlines():
@@ -143,7 +143,7 @@ def local_names(language: str) -> dict[str, int]:
 
 
 def trail(language: str) -> str:
-    """Give the letters, as the inside of a character class, that belong to the link they stand right behind."""
+    """Return the letters, as the inside of a character class, that belong to the link they stand right behind."""
     if language.lower() in _TRAIL_LATIN:
         return "a-z"
     return f"a-z{_LOWER}\u05d0-\u05ea\u0621-\u064a"

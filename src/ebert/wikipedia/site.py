@@ -45,7 +45,7 @@ class Site:
 
     @classmethod
     def of(cls, language: str, case: Literal["first-letter", "case-sensitive"] = "first-letter") -> "Site":
-        """Give the Wikipedia of a language."""
+        """Return the Wikipedia of a language."""
         return cls(language, languages.local_names(language), case)
 
     @classmethod
@@ -73,12 +73,12 @@ class Site:
         return self._capital(page)
 
     def namespace(self, title: str) -> int:
-        """Give the number of the namespace a title is in; articles are in 0."""
+        """Return the number of the namespace a title is in; articles are in 0."""
         before, colon, _ = title.partition(":")
         return self.namespaces.get(titles.clean(before).lower(), 0) if colon else 0
 
     def redirect(self, source: str) -> str | None:
-        """Give the title that a page redirects to, or None if it is no redirect."""
+        """Return the title that a page redirects to, or None if it is no redirect."""
         match = _REDIRECT.match(source)
         if not match:
             return None
@@ -90,7 +90,7 @@ class Site:
         return self.title(target) or None
 
     def target(self, raw: str) -> str | None:
-        """Tell where a link leads: the title of an article, "" for what is only text, None for what is not even text.
+        """Return where a link leads: the title of an article, "" for what is only text, None for what is not even text.
 
         Files and categories, and links to the same page in other languages, are no part of the running text unless a
         colon stands before them.

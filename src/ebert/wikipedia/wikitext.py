@@ -46,7 +46,7 @@ class Plain(NamedTuple):
 
 
 def to_plain(source: str, site: Site = ENGLISH) -> Plain:
-    """Give the running text of a page and the links in it. Broken markup is read as well as can be; nothing raises.
+    """Return the running text of a page and the links in it. Broken markup is read as well as can be; nothing raises.
 
     >>> to_plain("'''Jean Marais''' was a [[France|French]] [[actor]]s.{{citation needed}}").text
     'Jean Marais was a French actors.'
@@ -333,7 +333,7 @@ class Reader:
         return end
 
     def _read_target(self, frame: Link) -> str:
-        """Give the title that a link leads to whose target had to be read."""
+        """Return the title that a link leads to whose target had to be read."""
         text = self.written.since(frame.mark)
         return (self._site.target(text) if text else None) or ""
 

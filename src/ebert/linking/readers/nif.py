@@ -16,7 +16,7 @@ from ebert.errors import EbertError
 from ebert.linking.document import LinkedMention
 from ebert.linking.readers import turtle
 from ebert.linking.readers.labelled import Label, Reading, problem
-from ebert.text import Mention
+from ebert.text.passage import Mention
 
 LAYOUT = "nif"
 _CORE = "nif-core#"

@@ -58,7 +58,7 @@ def make(arguments: argparse.Namespace) -> None:
         fitted = ebert.EBert.fit(arguments.bert, place / VECTORS, options=ebert.AlignmentOptions(
             weight_power=arguments.weight_power, intercept=arguments.intercept, length=arguments.length))  # fmt: skip
         print(fitted.alignment.report)
-        fitted.save_pretrained(place)
+        fitted.save_pretrained(place, include_vectors=False, include_encoder=False)
         fitted.save_pretrained(place, include_vectors=True)
         for name in (ALIGNMENT, INFO):
             shutil.copyfile(place / name, out / name)

@@ -28,12 +28,16 @@ def write_model(folder: Path) -> str:
         words=WORDS, word_vectors=rng.normal(size=(len(WORDS), 8)), entities=["France", "Italy", "Paris"],
         entity_vectors=rng.normal(size=(3, 8)), entity_counts=[50, 7, 3], path=folder / "store",
     )  # fmt: skip
-    EBert.fit(write_bert(folder / "bert"), store).save_pretrained(folder / "model")
+    EBert.fit(write_bert(folder / "bert"), store).save_pretrained(
+        folder / "model", include_vectors=False, include_encoder=False
+    )
     return str(folder / "model")
 
 
 def write_linker(folder: Path) -> str:
     """A model that can link without training."""
     store = link_world.write_store(folder / "store")
-    EBert.fit(write_bert(folder / "bert"), store).save_pretrained(folder / "model")
+    EBert.fit(write_bert(folder / "bert"), store).save_pretrained(
+        folder / "model", include_vectors=False, include_encoder=False
+    )
     return str(folder / "model")

@@ -58,5 +58,7 @@ def store(store_template, tmp_path):
 def model(small_bert, store_template, tmp_path_factory):
     """The path of a model of the small BERT and the store."""
     path = tmp_path_factory.mktemp("models") / "model"
-    EBert.fit(small_bert, Vectors.open(store_template)).save_pretrained(path)
+    EBert.fit(small_bert, Vectors.open(store_template)).save_pretrained(
+        path, include_vectors=False, include_encoder=False
+    )
     return str(path)

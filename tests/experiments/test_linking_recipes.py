@@ -32,7 +32,9 @@ def recipe(name):
 def work(tmp_path):
     """A working folder as `experiments/linking.py` leaves it after its first steps."""
     store = link_world.write_store(tmp_path / "vectors")
-    EBert.fit(encoders.write_small(tmp_path / "bert", PIECES), store).save_pretrained(tmp_path / "model")
+    EBert.fit(encoders.write_small(tmp_path / "bert", PIECES), store).save_pretrained(
+        tmp_path / "model", include_vectors=False, include_encoder=False
+    )
     mentions = [{"start": 0, "end": 5, "entity": "Tony Adams (footballer)"}]
     (tmp_path / "documents").mkdir()
     for name, count in (("train.jsonl", 3), ("held-out.jsonl", 4)):

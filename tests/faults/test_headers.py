@@ -170,7 +170,7 @@ def test_descriptions_of_stores(tmp_path, attack):
 
 
 def test_descriptions_of_models(tmp_path, attack):
-    tiny.model(tmp_path / "store").save_pretrained(tmp_path / "model", include_encoder=True)
+    tiny.model(tmp_path / "store").save_pretrained(tmp_path / "model", include_vectors=False, include_encoder=True)
     assail(
         attack,
         "ebert.json",

@@ -317,7 +317,7 @@ def test_damaged_words_and_damaged_weights_make_no_alignment(tmp_path):
     (tmp_path / "alignment.safetensors").write_bytes(content)
     with pytest.raises(EbertError, match=r"alignment\.safetensors is damaged .*infinite or not numbers"):
         Alignment.load(tmp_path / "alignment.safetensors")
-    with pytest.raises(EbertError, match="too large to be carried over, or has values that are not numbers"):
+    with pytest.raises(EbertError, match="too large to be projected, or has values that are not numbers"):
         fitted.carry(np.full((1, store.dimension), 3e38, np.float32))
     table[0] = np.nan
     with pytest.raises(EbertError, match="no alignment comes of"):

@@ -149,7 +149,9 @@ def model(tmp_path_factory):
     """A model of a very small BERT with random weights."""
     folder = tmp_path_factory.mktemp("model")
     store = link_world.write_store(folder / "store")
-    EBert.fit(encoders.write_small(folder / "bert", PIECES), store).save_pretrained(folder / "ebert")
+    EBert.fit(encoders.write_small(folder / "bert", PIECES), store).save_pretrained(
+        folder / "ebert", include_vectors=False, include_encoder=False
+    )
     return folder / "ebert"
 
 

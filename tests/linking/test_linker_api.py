@@ -129,7 +129,7 @@ def test_the_generators_options_are_saved(tmp_path):
 
 def test_a_model_folder_is_a_zero_shot_linker(tmp_path):
     model = tiny.model(tmp_path / "store")
-    model.save_pretrained(tmp_path / "model", include_encoder=True)
+    model.save_pretrained(tmp_path / "model", include_vectors=False, include_encoder=True)
     linker = Linker.from_pretrained(tmp_path / "model", generator=tiny.spans)
     assert linker.options.rounds == 1
     assert not linker.module.null.any()
@@ -139,7 +139,7 @@ def test_a_model_folder_is_a_zero_shot_linker(tmp_path):
 
 def test_a_model_links_without_training_as_each_of_the_baselines(tmp_path):
     model = tiny.model(tmp_path / "store")
-    model.save_pretrained(tmp_path / "model", include_encoder=True)
+    model.save_pretrained(tmp_path / "model", include_vectors=False, include_encoder=True)
     ways = [("e-bert-mlm", None), ("e-bert-mlm", "standard"), ("wikipedia2vec-bert-mlm", None),
             ("wikipedia2vec-bert-random", None)]  # fmt: skip
     scores = []

@@ -81,8 +81,8 @@ def test_an_intercept_is_recovered(rng):
     options = AlignmentOptions(intercept=True)
     alignment = Alignment.fit(store(x), identity_pieces(100), x @ planted.T + constant, options)
     np.testing.assert_allclose(alignment.bias, constant, atol=1e-5)
-    carried = alignment.carry(np.zeros((1, 6), np.float32))
-    np.testing.assert_allclose(carried[0], constant, atol=1e-5)
+    projected = alignment.project(np.zeros((1, 6), np.float32))
+    np.testing.assert_allclose(projected[0], constant, atol=1e-5)
 
 
 def test_frequency_weights_equal_repeated_words(rng):
@@ -118,15 +118,15 @@ def test_a_planted_rotation_is_recovered(rng):
 def test_fixed_length(rng):
     x = rng.normal(size=(50, 5))
     alignment = Alignment.fit(store(x), identity_pieces(50), x, AlignmentOptions(length=2.0))
-    carried = alignment.carry(rng.normal(size=(7, 5)).astype(np.float32))
-    np.testing.assert_allclose(np.linalg.norm(carried, axis=1), 2.0, rtol=1e-5)
-    assert np.isfinite(alignment.carry(np.zeros((1, 5), np.float32))).all()
+    projected = alignment.project(rng.normal(size=(7, 5)).astype(np.float32))
+    np.testing.assert_allclose(np.linalg.norm(projected, axis=1), 2.0, rtol=1e-5)
+    assert np.isfinite(alignment.project(np.zeros((1, 5), np.float32))).all()
 
 
 def test_none_carries_vectors_as_they_are(rng):
     x = rng.normal(size=(5, 4)).astype(np.float32)
     alignment = Alignment.fit(store(x), identity_pieces(5), np.eye(5, 4), AlignmentOptions(method="none"))
-    np.testing.assert_array_equal(alignment.carry(x), x)
+    np.testing.assert_array_equal(alignment.project(x), x)
     with pytest.raises(EbertError, match="dimension 4 cannot go unaligned into an encoder of width 6"):
         Alignment.fit(store(x), identity_pieces(5), np.eye(5, 6), AlignmentOptions(method="none"))
 
@@ -173,7 +173,7 @@ def test_save_and_load(rng, tmp_path):
     loaded = Alignment.load(tmp_path / "alignment.safetensors")
     assert (loaded.options, loaded.report) == (options, fitted.report)
     probe = rng.normal(size=(3, 5)).astype(np.float32)
-    np.testing.assert_array_equal(loaded.carry(probe), fitted.carry(probe))
+    np.testing.assert_array_equal(loaded.project(probe), fitted.project(probe))
 
 
 def test_damaged_and_missing_files(tmp_path):
@@ -191,4 +191,4 @@ def test_wrong_dimension(rng):
     x = rng.normal(size=(50, 5))
     alignment = Alignment.fit(store(x), identity_pieces(50), x)
     with pytest.raises(EbertError, match="do not fit an alignment from dimension 5"):
-        alignment.carry(np.zeros((2, 6), np.float32))
+        alignment.project(np.zeros((2, 6), np.float32))

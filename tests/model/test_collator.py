@@ -57,7 +57,7 @@ def test_a_batch(architecture, model):
     assert batch["inputs_embeds"].dtype == torch.float32
     assert not batch["inputs_embeds"].requires_grad
     place = model.pieces(EXAMPLES[0]["passage"], mode="replace").index("Jean_Marais")
-    torch.testing.assert_close(batch["inputs_embeds"][0, place], model.carried(["Jean Marais"])[0])
+    torch.testing.assert_close(batch["inputs_embeds"][0, place], model.project(["Jean Marais"])[0])
 
 
 def test_columns_of_all_kinds(tiny):

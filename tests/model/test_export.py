@@ -69,13 +69,13 @@ def test_same_sequences_and_probabilities(model, exported, mode):
 def test_rows_are_the_carried_vectors(model, exported):
     tokenizer, module = exported
     ids = tokenizer.convert_tokens_to_ids([f"[[{title}]]" for title in CHOSEN])
-    carried = model.carried(CHOSEN)
-    assert module.get_input_embeddings().weight[ids].detach().equal(carried)
+    projected = model.project(CHOSEN)
+    assert module.get_input_embeddings().weight[ids].detach().equal(projected)
     old = model.encoder.get_input_embeddings().weight
     assert module.get_input_embeddings().weight[: len(model.tokenizer)].equal(old[: len(model.tokenizer)])
     outputs = module.get_output_embeddings().weight
     if outputs.shape[0] == module.config.vocab_size:  # DeBERTa-v3 has no output matrix at all
-        assert outputs[ids].detach().equal(carried)
+        assert outputs[ids].detach().equal(projected)
     assert module.config.vocab_size == module.get_input_embeddings().weight.shape[0] >= len(tokenizer)
 
 
@@ -86,7 +86,7 @@ def test_the_model_itself_stays_as_it_was(tiny, architecture, model, exported):
 
 
 def test_entities_can_be_answers(model, tmp_path):
-    """With predict_entities, an entity's logit is that of any token: its carried vector and a mean bias."""
+    """With predict_entities, an entity's logit is that of any token: its projected vector and a mean bias."""
     model.export(CHOSEN, tmp_path / "out", predict_entities=True)
     tokenizer, module = load(tmp_path / "out")
     batch = tokenizer(spelled(TEXTS[0], "concat", tokenizer.mask_token), return_tensors="pt")
@@ -101,7 +101,7 @@ def test_entities_can_be_answers(model, tmp_path):
     rows = model.encoder.get_input_embeddings().weight.detach()[: len(model.tokenizer)]
     bias = next(p for p in module.parameters() if p.shape == (module.config.vocab_size,)).detach()
     state = torch.linalg.lstsq(rows.double(), (logits - bias)[: len(rows)].double()[:, None]).solution[:, 0]
-    wanted = model.carried(CHOSEN).double() @ state + bias[: len(rows)].double().mean()
+    wanted = model.project(CHOSEN).double() @ state + bias[: len(rows)].double().mean()
     torch.testing.assert_close(logits[ids].double(), wanted, atol=1e-3, rtol=0)
 
 
@@ -137,7 +137,7 @@ def test_titles_with_all_kinds_of_characters(model, tmp_path):
     tokenizer, module = load(tmp_path / "out")
     ids = tokenizer.convert_tokens_to_ids(list(tokens.values()))
     assert len(set(ids)) == len(ENTITIES)
-    assert module.get_input_embeddings().weight[ids].detach().equal(model.carried(ENTITIES))
+    assert module.get_input_embeddings().weight[ids].detach().equal(model.project(ENTITIES))
     for title, number in zip(ENTITIES, ids, strict=True):
         seen = tokenizer(f"the king of [[{title}]] / Spain, or [[{title}]].")["input_ids"]
         assert seen.count(number) == 2
@@ -166,7 +166,7 @@ def test_an_entity_added_to_the_store_can_be_exported(tiny, tmp_path):
     model.export(["Zorblax Inc."], tmp_path / "out")
     tokenizer, module = load(tmp_path / "out")
     row = module.get_input_embeddings().weight[tokenizer.convert_tokens_to_ids("[[Zorblax Inc.]]")]
-    assert row.detach().equal(model.carried(["Paris"])[0])
+    assert row.detach().equal(model.project(["Paris"])[0])
 
 
 def test_what_is_refused(tiny, tmp_path):

@@ -39,12 +39,12 @@ def test_several_masks(bert):
 
 
 def test_streaming_over_an_endless_iterable(bert):
-    endless = bert.fill((f"{n} is a [MASK] ." for n in itertools.count()), mode="bert", top=1, budget=2048)
+    endless = bert.stream((f"{n} is a [MASK] ." for n in itertools.count()), mode="bert", top=1, budget=2048)
     assert [filled.passage.text for filled in itertools.islice(endless, 3)] == [f"{n} is a [MASK] ." for n in range(3)]
 
 
-def test_an_empty_iterable_has_no_answers(bert):
-    assert list(bert.fill([], mode="bert")) == []
+def test_an_empty_list_has_no_answers(bert):
+    assert bert.fill([], mode="bert") == []
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_bad_arguments(bert, bad):
 
 
 def test_plain_bert_reports_every_entity_as_missing(bert):
-    filled = bert.fill("[[Jean Marais]] speaks [MASK] .", mode="concat")
+    filled = bert.fill("[[Jean Marais]] speaks [MASK] .")
     assert filled.missing == ("Jean Marais",)
     assert filled.masks == bert.fill("Jean Marais speaks [MASK] .", mode="bert").masks
 

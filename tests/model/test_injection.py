@@ -18,7 +18,7 @@ LONG = (
 
 @pytest.fixture(scope="module")
 def model(encoder):
-    """A model whose entities are wordpieces under their own names, carried by a W that is the identity."""
+    """A model whose entities are wordpieces under their own names, projected by a W that is the identity."""
     ids = encoder.tokenizer.convert_tokens_to_ids(WORDS)
     rows = encoder.embedding.weight.detach()[ids].numpy()
     store = Vectors.from_arrays(entities=WORDS, entity_vectors=rows)
@@ -86,7 +86,7 @@ def test_hidden_states_are_those_of_transformers_itself(model, encoder):
     text = "The native language of Jean Marais is French ."
     with torch.inference_mode():
         expected = encoder.module.bert(**encoder.tokenizer([text], return_tensors="pt")).last_hidden_state[0]
-    encoded = next(model.encode([text, LONG.replace("[MASK]", "France")], mode="bert"))
+    encoded = model.encode([text, LONG.replace("[MASK]", "France")], mode="bert")[0]
     torch.testing.assert_close(encoded.states, expected, atol=1e-4, rtol=0)
     assert encoded.words[4].text == "Jean"
     mara, is_ = encoded.states[6], encoded.states[7]

@@ -2,6 +2,7 @@
 
 import unicodedata
 
+import numpy as np
 import pytest
 import torch
 
@@ -97,3 +98,23 @@ def test_encodings_come_in_order_whatever_the_batches(model):
         for text, encoding in zip(texts, model.encode(texts, budget=budget), strict=True):
             assert encoding.passage == Passage.parse(text)
             torch.testing.assert_close(encoding.states, model.encode(text).states, atol=1e-4, rtol=0)
+
+
+def test_pooling_gives_arrays(tiny):
+    model = tiny.model("bert")
+    encoding = model.encode(TEXT)
+    hidden = encoding.states.shape[1]
+    rows = {pooling: model.encode(TEXT, pooling=pooling) for pooling in ("none", "cls", "mean", "entity")}
+    assert all(type(row) is np.ndarray and row.dtype == np.float32 for row in rows.values())
+    np.testing.assert_allclose(rows["none"], encoding.states.numpy(), atol=1e-6)
+    np.testing.assert_allclose(rows["cls"], encoding.states[0].numpy(), atol=1e-6)
+    inside = [place for place, (start, end) in enumerate(encoding.pieces.spans) if start < end]
+    np.testing.assert_allclose(rows["mean"], encoding.states[inside].mean(0).numpy(), atol=1e-6)
+    assert rows["entity"].shape == (len(encoding.passage.mentions), hidden)
+    np.testing.assert_allclose(rows["entity"][0], encoding.entity(encoding.passage.mentions[0]).numpy(), atol=1e-6)
+    assert [row.shape for row in model.encode(["no one", TEXT], pooling="mean")] == [(hidden,), (hidden,)]
+    assert model.encode("nobody is here", pooling="entity").shape == (0, hidden)
+    streamed = model.stream(iter([TEXT]), task="encode", pooling="cls")
+    np.testing.assert_allclose(next(streamed), rows["cls"], atol=1e-6)
+    with pytest.raises(EbertError, match="unknown pooling 'max'"):
+        model.encode(TEXT, pooling="max")

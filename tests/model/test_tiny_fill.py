@@ -86,6 +86,35 @@ def test_bad_options_are_refused_at_once(tiny):
             model.fill(passages, mode="both")
         with pytest.raises(EbertError, match="top is 0"):
             model.fill(passages, top=0)
+    with pytest.raises(EbertError, match=r"stream\(\) takes other iterables"):
+        model.fill(text for text in [TEXT])
+    with pytest.raises(EbertError, match="unknown task 'guess'"):
+        model.stream([TEXT], task="guess")
+
+
+def test_entities_by_arguments(tiny):
+    model = tiny.model("bert")
+    text, start = "The native language of Jean Marais is [MASK] .", 23
+    wanted = model.fill(TEXT)
+    assert same(model.fill(text, entities=["Jean Marais"], spans=[(start, start + 11)]), wanted, within=EXACT)
+    assert model.fill(text, entities=["Jean_Marais"]).best == wanted.best
+    assert model.fill([text], entities=[["Jean Marais"]])[0].passage == wanted.passage
+    assert model.encode(text, entities=["Jean Marais"]).tokens == model.encode(TEXT).tokens
+    for bad, message in [
+        ({"entities": ["Paris"]}, "'Paris' does not stand in the text; give the spans"),
+        ({"entities": ["Paris"], "spans": []}, "1 entities and 0 spans"),
+        ({"spans": [(0, 3)]}, "spans go with entities"),
+    ]:
+        with pytest.raises(EbertError, match=message):
+            model.fill(text, **bad)
+
+
+def test_every_mention_is_looked_up_once(tiny, monkeypatch):
+    model, asked = tiny.model("bert"), []
+    find = type(model.vectors).find
+    monkeypatch.setattr(type(model.vectors), "find", lambda self, name: asked.append(name) or find(self, name))
+    list(model.fill_modes([TEXT, TEXT], MODES))
+    assert asked == ["Jean Marais"]
 
 
 def test_candidates(architecture, model):
@@ -119,7 +148,7 @@ def test_padding_and_order_change_no_answer(model):
     order = list(range(len(texts)))
     random.Random(0).shuffle(order)
     for budget in (1, 200, 100_000):
-        for number, filled in zip(order, model.fill((texts[i] for i in order), budget=budget), strict=True):
+        for number, filled in zip(order, model.fill([texts[i] for i in order], budget=budget), strict=True):
             assert filled.passage == Passage.parse(texts[number])
             assert same(filled, alone[number])
 
@@ -133,7 +162,7 @@ def test_fill_streams_over_a_source_without_end(tiny):
             yield text
 
     model = tiny.model("distilbert")
-    first = list(itertools.islice(model.fill(endless(), top=1), 3))
+    first = list(itertools.islice(model.stream(endless(), top=1), 3))
     assert [f.passage.text for f in first] == [Passage.parse(text).text for text in many(3)]
     assert next(taken) <= 1024
 
@@ -144,7 +173,7 @@ def test_many_threads_get_the_answers_of_one(tiny):
 
     def work(start: int) -> list[bool]:
         turned = [*range(start, len(texts)), *range(start)]
-        filled = model.fill((texts[i] for i in turned), top=3, budget=60)
+        filled = model.stream((texts[i] for i in turned), top=3, budget=60)
         return [same(f, alone[i]) for i, f in zip(turned, filled, strict=True)]
 
     with ThreadPoolExecutor(8) as pool:

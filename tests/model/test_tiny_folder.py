@@ -22,19 +22,17 @@ def test_saved_and_loaded(model, tmp_path):
     for mode in ("bert", "concat", "replace"):
         assert same(again.fill(TEXT, mode=mode), model.fill(TEXT, mode=mode), within=EXACT)
     assert again.alignment.report == model.alignment.report
-    assert sorted(p.name for p in (tmp_path / "model").iterdir()) == [
-        "README.md",
-        "alignment.safetensors",
-        "ebert.json",
-    ]
 
 
-def test_a_folder_with_everything_in_it_can_go_anywhere(model, tmp_path):
-    model.save_pretrained(tmp_path / "model", include_vectors=True, include_encoder=True)
+def test_a_folder_can_go_anywhere(model, tmp_path):
+    model.save_pretrained(tmp_path / "model")
+    names = [part["name"] for part in json.loads((tmp_path / "model" / "ebert.json").read_text()).values()
+             if isinstance(part, dict)]  # fmt: skip
+    assert names == ["encoder", "vectors"]
     shutil.move(tmp_path / "model", tmp_path / "moved")
     again = EBert.from_pretrained(tmp_path / "moved")
     assert same(again.fill(TEXT), model.fill(TEXT), within=EXACT)
-    again.save_pretrained(tmp_path / "moved", include_vectors=True, include_encoder=True)  # over itself
+    again.save_pretrained(tmp_path / "moved")  # over itself
     assert same(EBert.from_pretrained(tmp_path / "moved").fill(TEXT), model.fill(TEXT), within=EXACT)
 
 
@@ -58,12 +56,15 @@ def test_options_are_kept(tiny, tmp_path, options):
     model.save_pretrained(tmp_path / "model")
     again = EBert.from_pretrained(tmp_path / "model")
     assert again.alignment.options == options
-    assert again.carried(["Paris"]).equal(model.carried(["Paris"]))
+    assert again.project(["Paris"]).equal(model.project(["Paris"]))
 
 
 def test_a_store_that_moved(tiny, tmp_path):
     model = EBert.fit(tiny.folder("bert"), store(tmp_path / "store"))
-    model.save_pretrained(tmp_path / "model")
+    model.save_pretrained(tmp_path / "model", include_vectors=False, include_encoder=False)
+    assert sorted(p.name for p in (tmp_path / "model").iterdir()) == [
+        "README.md", "alignment.safetensors", "ebert.json",
+    ]  # fmt: skip
     wanted = model.fill(TEXT)
     shutil.move(tmp_path / "store", tmp_path / "elsewhere")
     with pytest.raises(EbertError, match=r"the store of .*model is not at .*store; say where it is now \(vectors="):
@@ -75,7 +76,7 @@ def test_a_store_that_moved(tiny, tmp_path):
 def test_an_encoder_that_moved(tiny, tmp_path):
     shutil.copytree(tiny.folder("albert"), tmp_path / "encoder")
     model = EBert.fit(tmp_path / "encoder", tiny.vectors)
-    model.save_pretrained(tmp_path / "model")
+    model.save_pretrained(tmp_path / "model", include_encoder=False)
     shutil.move(tmp_path / "encoder", tmp_path / "elsewhere")
     with pytest.raises(EbertError, match="encoder"):
         EBert.from_pretrained(tmp_path / "model")
@@ -94,7 +95,7 @@ def test_other_words_and_other_wordpieces_are_refused(tiny, tmp_path):
 
 def test_entities_added_later_do_not_matter(tiny, tmp_path):
     vectors = store(tmp_path / "store")
-    EBert.fit(tiny.folder("bert"), vectors).save_pretrained(tmp_path / "model")
+    EBert.fit(tiny.folder("bert"), vectors).save_pretrained(tmp_path / "model", include_vectors=False)
     vectors.add("Zorblax Inc.", vectors["Paris"])
     again = EBert.from_pretrained(tmp_path / "model")
     text = "The king of [[Zorblax Inc.|it]] is [MASK] ."
@@ -132,10 +133,15 @@ def test_a_plain_encoder(tiny, tmp_path):
     plain = EBert.plain(tiny.folder("bert"))
     assert same_masks(plain.fill(TEXT), tiny.model("bert").fill(TEXT, mode="bert"), within=EXACT)
     assert plain.fill(TEXT).missing == ("Jean Marais",)
+    for mode in ("concat", "replace"):
+        with pytest.raises(EbertError, match=f"the mode {mode} needs entities, and this model has no entity vectors"):
+            plain.fill(TEXT, mode=mode)
+    assert "no entities" in repr(plain)
+    assert "Alignment(linear, from 24 to 32" in repr(tiny.model("bert").alignment)
     with pytest.raises(EbertError, match="nothing to save"):
         plain.save_pretrained(tmp_path / "model")
     with pytest.raises(EbertError, match="has no entity vectors"):
-        plain.carried(["Paris"])
+        plain.project(["Paris"])
 
 
 def test_dimensions_must_match(tiny):
@@ -215,5 +221,5 @@ def test_a_store_that_would_vanish_comes_along(tiny, tmp_path):
     passing = Vectors.from_arrays(
         words=["the"], word_vectors=[[1.0, 2.0]], entities=["Jean Marais"], entity_vectors=[[3.0, 4.0]]
     )
-    EBert.fit(tiny.folder("bert"), passing).save_pretrained(tmp_path / "model")
+    EBert.fit(tiny.folder("bert"), passing).save_pretrained(tmp_path / "model", include_vectors=False)
     assert EBert.from_pretrained(tmp_path / "model").vectors.path == tmp_path / "model" / "vectors"

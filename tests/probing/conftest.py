@@ -64,5 +64,5 @@ def small(small_folder, store) -> EBert:
 def small_model(small, tmp_path_factory) -> str:
     """The folder of that model."""
     folder = tmp_path_factory.mktemp("m") / "model"
-    small.save_pretrained(folder)
+    small.save_pretrained(folder, include_vectors=False, include_encoder=False)
     return str(folder)

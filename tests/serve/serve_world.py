@@ -56,7 +56,9 @@ def write_model(folder: Path, *, table=link_world.TABLE) -> Path:
     tiny.tokenizer.save_pretrained(folder / "bert")
     store = write_store(folder / "store", table=table)
     plain = Alignment.fit(store, {}, np.zeros((1, WIDTH)), AlignmentOptions(method="none"))
-    EBert(Encoder.load(folder / "bert"), store, plain).save_pretrained(folder / "model")
+    EBert(Encoder.load(folder / "bert"), store, plain).save_pretrained(
+        folder / "model", include_vectors=False, include_encoder=False
+    )
     return folder / "model"
 
 

@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
     """A linker that takes every span for an entity."""
     place = tmp_path_factory.mktemp("linker")
     model = EBert.fit(encoders.write_small(place / "bert", PIECES), link_world.write_store(place / "store"))
-    model.save_pretrained(place / "ebert")
+    model.save_pretrained(place / "ebert", include_vectors=False, include_encoder=False)
     linker = Linker.fresh(model)
     with torch.no_grad():
         linker.module.null_bias.fill_(-10)

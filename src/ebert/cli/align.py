@@ -2,12 +2,13 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
+from ebert._options import cli_options
 from ebert.cli.common import device_options, json_option, overwrite_option, print_facts, print_json, torch_dtype
 from ebert.errors import EbertError
+from ebert.model.options import AlignmentOptions
 
 
 @click.command("align")
@@ -16,15 +17,7 @@ from ebert.errors import EbertError
     "--bert", default="bert-base-cased", show_default=True, help="The encoder: hub name, name@revision or local folder."
 )
 @click.option("--out", required=True, help="The folder of the new model.")
-@click.option("--method", type=click.Choice(["linear", "orthogonal", "none"]), default="linear", show_default=True)
-@click.option("--ridge", type=float, default=0.0, show_default=True, help="Penalty on the size of W.")
-@click.option(
-    "--weight-power", type=float, default=0.0, show_default=True, help="Weigh words by their count to this power."
-)
-@click.option("--intercept", is_flag=True, help="Also fit a constant vector.")
-@click.option("--length", type=float, help="Scale every carried entity vector to this length.")
-@click.option("--held-out", type=float, default=0.1, show_default=True, help="Share of words kept back for the report.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Decides which words are kept back.")
+@cli_options(AlignmentOptions)
 @click.option("--include-vectors", is_flag=True, help="Copy the store into the model folder.")
 @device_options
 @overwrite_option
@@ -38,7 +31,7 @@ def command(
     dtype: str | None,
     overwrite: bool,
     as_json: bool,
-    **options: Any,
+    options: AlignmentOptions,
 ) -> None:
     """Fit the map W between a store's vectors and an encoder's wordpieces, and write the model.
 
@@ -51,21 +44,19 @@ def command(
     from ebert._io import files
     from ebert.model.ebert import EBert
     from ebert.model.folder import INFO
-    from ebert.model.options import AlignmentOptions
     from ebert.vectors.store import Vectors
 
-    chosen = AlignmentOptions(**options)
     target = Path(out).absolute()
     if Path(store).resolve().is_relative_to(target.resolve()):
         raise EbertError(f"the store {store} lies in {out}, which the model would replace; choose another place")
     files.refuse_existing(target, overwrite=overwrite, marker=INFO)
-    model = EBert.fit(bert, Vectors.open(store), options=chosen, device=device, dtype=torch_dtype(dtype))
+    model = EBert.fit(bert, Vectors.open(store), options=options, device=device, dtype=torch_dtype(dtype))
     with files.replacing_folder(target, overwrite=overwrite, marker=INFO) as folder:
-        model.save_pretrained(folder, include_vectors=include_vectors)
+        model.save_pretrained(folder, include_vectors=include_vectors, include_encoder=False)
     assert model.alignment is not None
     report = asdict(model.alignment.report)
     if as_json:
-        print_json({"model": out, "options": asdict(chosen), "report": report})
+        print_json({"model": out, "options": asdict(options), "report": report})
         return
     click.echo(f"wrote {out}")
     print_facts(

@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebert.cli.common import device_options, json_option, print_json, torch_dtype
+from ebert.cli.common import device_options, json_option, print_json
 from ebert.errors import EbertError
+from ebert.model.modes import MODES, feeds_entities, parse_modes
 
 if TYPE_CHECKING:
     from ebert.model.ebert import EBert
@@ -16,16 +17,18 @@ if TYPE_CHECKING:
     from ebert.model.modes import Mode
     from ebert.text.passage import Passage
 
-MODES = ("bert", "concat", "replace")
 WINDOW = 256
+
+Row = dict["Mode", "Filled"]
+Reasons = list[tuple[str, Row]]
 
 
 @click.command("fill")
 @click.argument("text", nargs=-1)
-@click.option("--model", help="A model folder made by 'ebert align', or 'starter'.")
+@click.option("--model", help="A model made by 'ebert align': its folder, a hub id, or 'starter'.")
 @click.option("--bert", help="Instead of a model: an encoder without entities.  [default: bert-base-cased]")
 @click.option("--vectors", help="Where the model's store is now, if not where it was.")
-@click.option("--mode", help="Any of bert,concat,replace.  [default: all with a model, bert without]")
+@click.option("--mode", help=f"Any of {','.join(MODES)}.  [default: all with a model, bert without]")
 @click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="Answers to show for each mask.")
 @click.option("--candidates", help="A file with the words to choose from, one a line.")
 @click.option("--why", is_flag=True, help="Also show the answers without each entity in turn.")
@@ -58,63 +61,44 @@ def command(
         raise EbertError("give --model or --bert, not both: a model has its encoder")
     if vectors and not model:
         raise EbertError("--vectors goes with --model")
-    modes = _modes(mode, with_model=model is not None)
-    if why and modes == ["bert"]:
+    modes = parse_modes(mode, with_entities=model is not None)
+    if why and not any(map(feeds_entities, modes)):
         raise EbertError("--why shows what entities do: it needs --model and the mode concat or replace")
     passages = (Passage.parse(line) for line in text or _lines(sys.stdin))
-    words = _read_words(candidates) if candidates else None
+    options = {"top": top, "candidates": _read_words(candidates) if candidates else None}
     first = next(passages, None)
     if first is None:
         raise EbertError("there is no text to fill; give it as an argument or on standard input")
     from ebert.model.batching import windows
+    from ebert.model.ebert import load_model
 
-    loaded = _load(model, bert, vectors, device, dtype)
-    options: dict[str, Any] = {"top": top, "candidates": words}
+    loaded = load_model(model, bert if model else bert or "bert-base-cased", vectors, device, dtype)
     number = 0
     for window in windows(chain([first], passages), WINDOW):
         for passage, row in _fill(loaded, window, modes, options, number):
             number += 1
-            reasons = _reasons(loaded, passage, modes, options) if why else None
+            reasons = _reasons(loaded, passage, row, options) if why else None
             if as_json:
-                print_json(_as_json(loaded, passage, row, reasons))
+                print_json(_as_json(passage, row, reasons))
             else:
                 _show(loaded, passage, row, reasons)
 
 
 def _fill(
-    model: "EBert", window: list["Passage"], modes: list[str], options: dict[str, Any], before: int
-) -> Iterator[tuple["Passage", dict[str, "Filled"]]]:
-    """Fill passages together; if one of them cannot be filled, give those before it and say which one it is."""
+    model: "EBert", window: list["Passage"], modes: list["Mode"], options: dict[str, Any], before: int
+) -> Iterator[tuple["Passage", Row]]:
+    """Fill passages together; if one of them cannot be filled, yield those before it and raise an error about it."""
     try:
-        columns = {mode: list(model.fill(window, mode=cast("Mode", mode), **options)) for mode in modes}
-    except EbertError:
-        for number, passage in enumerate(window, before + 1):
-            try:
-                row = {mode: model.fill(passage, mode=cast("Mode", mode), **options) for mode in modes}
-            except EbertError as error:
-                raise EbertError(f"text {number}: {error}") from None
-            yield passage, row
+        yield from zip(window, list(model.fill_modes(window, modes, **options)), strict=True)
         return
-    for index, passage in enumerate(window):
-        yield passage, {mode: filled[index] for mode, filled in columns.items()}
-
-
-def _modes(given: str | None, *, with_model: bool) -> list[str]:
-    modes = [name.strip() for name in given.split(",")] if given else list(MODES if with_model else MODES[:1])
-    for name in modes:
-        if name not in MODES:
-            raise EbertError(f"unknown mode {name!r}; choose from {', '.join(MODES)}")
-        if name != "bert" and not with_model:
-            raise EbertError(f"the mode {name} needs entity vectors: give a --model made by 'ebert align'")
-    return list(dict.fromkeys(modes))
-
-
-def _load(model: str | None, bert: str | None, vectors: str | None, device: str | None, dtype: str | None) -> "EBert":
-    from ebert.model.ebert import EBert
-
-    if model:
-        return EBert.from_pretrained(model, vectors=vectors, device=device, dtype=torch_dtype(dtype))
-    return EBert.plain(bert or "bert-base-cased", device=device, dtype=torch_dtype(dtype))
+    except EbertError:
+        pass
+    for number, passage in enumerate(window, before + 1):
+        try:
+            row = next(model.fill_modes([passage], modes, **options))
+        except EbertError as error:
+            raise EbertError(f"text {number}: {error}") from None
+        yield passage, row
 
 
 def _lines(file: Iterable[str]) -> Iterator[str]:
@@ -134,44 +118,37 @@ def _read_words(path: str) -> list[str]:
         raise EbertError(f"{path} cannot be read ({error}); it should be a text file with one word a line") from None
 
 
-Reasons = list[tuple[str, dict[str, "Filled"]]]
-
-
-def _reasons(model: "EBert", passage: "Passage", modes: list[str], options: dict[str, Any]) -> Reasons:
+def _reasons(model: "EBert", passage: "Passage", row: Row, options: dict[str, Any]) -> Reasons:
     """Fill the passage again without each of its entities that has a vector."""
-    missing = set(model.missing(passage))
-    reasons: Reasons = []
-    for mention in passage.mentions:
-        if mention.entity not in missing:
-            left = passage.without([mention])
-            row = {m: model.fill(left, mode=cast("Mode", m), **options) for m in modes if m != "bert"}
-            reasons.append((mention.entity, row))
-    return reasons
+    missing = next(iter(row.values())).missing
+    modes = [mode for mode in row if feeds_entities(mode)]
+    fed = [mention for mention in passage.mentions if mention.entity not in missing]
+    rows = model.fill_modes([passage.without([mention]) for mention in fed], modes, **options)
+    return list(zip([mention.entity for mention in fed], rows, strict=True))
 
 
-def _masks(filled: "Filled") -> list[dict[str, Any]]:
-    return [
-        {"mask": number, "answers": [{"token": a.token, "probability": a.probability} for a in answers]}
-        for number, answers in enumerate(filled.masks)
-    ]
+def _as_json(passage: "Passage", row: Row, reasons: Reasons | None) -> dict[str, Any]:
+    def masks(row: Row) -> dict[str, Any]:
+        return {
+            mode: [
+                {"mask": number, "answers": [{"token": a.token, "probability": a.probability} for a in answers]}
+                for number, answers in enumerate(filled.masks)
+            ]
+            for mode, filled in row.items()
+        }
 
-
-def _as_json(model: "EBert", passage: "Passage", row: dict[str, "Filled"], reasons: Reasons | None) -> dict[str, Any]:
-    value: dict[str, Any] = {
-        "text": passage.text,
-        "modes": {mode: _masks(filled) for mode, filled in row.items()},
-        "missing": model.missing(passage),
-    }
+    missing = next(iter(row.values())).missing
+    value: dict[str, Any] = {"text": passage.text, "modes": masks(row), "missing": list(missing)}
     if reasons is not None:
-        value["why"] = [{"without": title, "modes": {m: _masks(f) for m, f in r.items()}} for title, r in reasons]
+        value["why"] = [{"without": title, "modes": masks(other)} for title, other in reasons]
     return value
 
 
-def _show(model: "EBert", passage: "Passage", row: dict[str, "Filled"], reasons: Reasons | None) -> None:
+def _show(model: "EBert", passage: "Passage", row: Row, reasons: Reasons | None) -> None:
     from ebert.text.letters import listed
 
     click.secho(passage.markup(), bold=True)
-    for title in model.missing(passage) if model.vectors else ():
+    for title in next(iter(row.values())).missing if model.vectors else ():
         close = model.vectors.suggest(title, 3) if model.vectors else []
         hint = f"; nearest titles: {listed(close)}" if close else ""
         click.echo(f"  no vector for {title}{hint}", err=True)
@@ -182,7 +159,7 @@ def _show(model: "EBert", passage: "Passage", row: dict[str, "Filled"], reasons:
     click.echo()
 
 
-def _columns(row: dict[str, "Filled"]) -> None:
+def _columns(row: Row) -> None:
     """Print the answers of the modes side by side; those that differ from plain BERT's best are bold."""
     count = len(next(iter(row.values())).masks)
     width = 3 + max(len(a.token) for filled in row.values() for answers in filled.masks for a in answers)

@@ -177,7 +177,7 @@ class Entities:
         for title, entity in zip(titles, found, strict=True):
             if entity is None:
                 raise self.vectors.unknown(title)
-        return torch.from_numpy(self.alignment.carry(self.vectors.take([e for e in found if e is not None])))
+        return torch.from_numpy(self.alignment.project(self.vectors.take([e for e in found if e is not None])))
 
 
 def unaligned(vectors: Vectors, width: int, *, length: float | None = None) -> Alignment:

@@ -20,8 +20,8 @@ Matrix = NDArray[np.float64]
 WORST_CONDITION = 1e9
 
 
-def least_squares(x: Matrix, y: Matrix, *, ridge: float = 0.0) -> Matrix:
-    """Give W, shape (y's width, x's width), that minimises the sum of squares of W x - y plus ridge times W's.
+def least_squares(x: Matrix, y: Matrix, ridge: float = 0.0) -> Matrix:
+    """Return W, shape (y's width, x's width), that minimises the sum of squares of W x - y plus ridge times W's.
 
     Normal equations, which are ten times as fast as a decomposition of x, wherever they are safe.
     """
@@ -37,10 +37,13 @@ def least_squares(x: Matrix, y: Matrix, *, ridge: float = 0.0) -> Matrix:
     return np.asarray(np.linalg.lstsq(x, y, rcond=None)[0].T, np.float64)
 
 
-def procrustes(x: Matrix, y: Matrix) -> Matrix:
-    """Give the W with orthonormal rows or columns, whichever are fewer, that carries x closest to y."""
+def procrustes(x: Matrix, y: Matrix, _ridge: float = 0.0) -> Matrix:
+    """Return the W with orthonormal rows or columns, whichever are fewer, that projects x closest to y."""
     left, _, right = np.linalg.svd(y.T @ x, full_matrices=False)
     return left @ right
+
+
+SOLVERS = {"linear": least_squares, "orthogonal": procrustes}  # the methods of `AlignmentOptions` that fit something
 
 
 MOST_HELD_OUT = 2000  # words are enough for a percentage to one decimal
@@ -64,6 +67,9 @@ class Alignment:
         self.weight, self.bias = weight, bias  # (target, source), (target,)
         self.source, self.target = source, target
         self.options, self.report = options, report
+
+    def __repr__(self) -> str:
+        return f"Alignment({self.options.method}, from {self.source} to {self.target}, {self.report.pairs:,} words)"
 
     @classmethod
     def fit(
@@ -106,19 +112,19 @@ class Alignment:
         report = AlignmentReport(pairs=0, r2=None)  # nothing is fitted
         return cls(None, None, source=source, target=target, options=options, report=report)
 
-    def carry(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Carry entity vectors, shape (n, source), into the encoder's space, shape (n, target)."""
+    def project(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Project entity vectors, shape (n, source), into the encoder's space, shape (n, target)."""
         if vectors.ndim != 2 or vectors.shape[1] != self.source:
             raise EbertError(f"vectors of shape {vectors.shape} do not fit an alignment from dimension {self.source}")
         with np.errstate(over="ignore", invalid="ignore"):  # seen below
-            carried = vectors if self.weight is None else vectors @ self.weight.T
+            projected = vectors if self.weight is None else vectors @ self.weight.T
             if self.bias is not None:
-                carried = carried + self.bias
+                projected = projected + self.bias
         if self.options.length is not None:
-            carried = _unit(carried) * np.float32(self.options.length)
-        if not np.isfinite(carried).all():
-            raise EbertError("a vector is too large to be carried over, or has values that are not numbers")
-        return np.asarray(carried, np.float32)
+            projected = _unit(projected) * np.float32(self.options.length)
+        if not np.isfinite(projected).all():
+            raise EbertError("a vector is too large to be projected, or has values that are not numbers")
+        return np.asarray(projected, np.float32)
 
     def save(self, path: str | Path) -> None:
         """Write one safetensors file."""
@@ -172,7 +178,7 @@ def _check(tensors: Mapping[str, NDArray[Any]], options: AlignmentOptions, sourc
 def _pairs(
     vectors: Vectors, pieces: Mapping[str, int], table: NDArray[Any], options: AlignmentOptions
 ) -> tuple[Matrix, Matrix, Matrix, NDArray[np.intp]]:
-    """Give the two sides of the fit, the weights of the pairs, and their rows in the wordpiece table."""
+    """Return the two sides of the fit, the weights of the pairs, and their rows in the wordpiece table."""
     found = [(row, piece, word) for word, piece in pieces.items() if (row := vectors.find_word(word)) is not None]
     if not found:
         raise EbertError(
@@ -200,24 +206,21 @@ def _pairs(
 
 
 def _solve(x: Matrix, y: Matrix, weights: Matrix, options: AlignmentOptions) -> tuple[Matrix, Matrix]:
-    """Give W and the intercept (zero without one)."""
+    """Return W and the intercept (zero without one)."""
     middle_x = np.average(x, axis=0, weights=weights) if options.intercept else np.zeros(x.shape[1])
     middle_y = np.average(y, axis=0, weights=weights) if options.intercept else np.zeros(y.shape[1])
     root = np.sqrt(weights)[:, None]
     left, right = (x - middle_x) * root, (y - middle_y) * root
-    if options.method == "orthogonal":
-        weight = procrustes(left, right)
-    else:
-        weight = least_squares(left, right, ridge=options.ridge)
+    weight = SOLVERS[options.method](left, right, options.ridge)
     return weight, middle_y - weight @ middle_x
 
 
-def _ranks(carried: NDArray[np.float32], table: NDArray[Any], own: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Count, for each carried vector, the wordpieces that are nearer by cosine than its own."""
-    least = np.einsum("ij,ij->i", carried, _unit(table[own]))[:, None] + TIE
-    ranks = np.zeros(len(carried), np.intp)
+def _ranks(projected: NDArray[np.float32], table: NDArray[Any], own: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Count, for each projected vector, the wordpieces that are nearer by cosine than its own."""
+    least = np.einsum("ij,ij->i", projected, _unit(table[own]))[:, None] + TIE
+    ranks = np.zeros(len(projected), np.intp)
     for start in range(0, len(table), CHUNK_ROWS):
-        ranks += (carried @ _unit(table[start : start + CHUNK_ROWS]).T > least).sum(axis=1)  # (held out, chunk)
+        ranks += (projected @ _unit(table[start : start + CHUNK_ROWS]).T > least).sum(axis=1)  # (held out, chunk)
     return ranks
 
 
@@ -227,25 +230,25 @@ def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300), np.float32)
 
 
-def _r2(carried: Matrix, y: Matrix) -> float:
-    return float(1 - ((carried - y) ** 2).sum() / max(((y - y.mean(axis=0)) ** 2).sum(), 1e-30))
+def _r2(projected: Matrix, y: Matrix) -> float:
+    return float(1 - ((projected - y) ** 2).sum() / max(((y - y.mean(axis=0)) ** 2).sum(), 1e-30))
 
 
 def _held_out(
     x: Matrix, y: Matrix, weights: Matrix, rows: NDArray[np.intp], table: NDArray[Any], options: AlignmentOptions
 ) -> dict[str, Any]:
-    """Fit on most words and see whether the others are carried to their own wordpieces."""
+    """Fit on most words and measure whether the others are projected to their own wordpieces."""
     size = min(int(len(x) * options.held_out), MOST_HELD_OUT)
     if size < 1:
         return {}
     order = np.random.default_rng(options.seed).permutation(len(x))
     out, rest = order[:size], order[size:]
     weight, bias = _solve(x[rest], y[rest], weights[rest], options)
-    carried = x[out] @ weight.T + bias  # (held out, target)
-    ranks = _ranks(_unit(carried), table, rows[out])
+    projected = x[out] @ weight.T + bias  # (held out, target)
+    ranks = _ranks(_unit(projected), table, rows[out])
     return {
         "held_out_pairs": size,
-        "held_out_r2": _r2(carried, y[out]),
+        "held_out_r2": _r2(projected, y[out]),
         "top1": 100 * float((ranks < 1).mean()),
         "top10": 100 * float((ranks < 10).mean()),
     }

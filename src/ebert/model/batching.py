@@ -1,4 +1,8 @@
-"""Batches of sequences of like length within a budget of tokens, streaming over any iterable, results in order."""
+"""Batches within a budget of tokens, over any iterable, with results in order.
+
+Sequences of like length are padded to the longest of their batch. Those of mixed lengths may share rows instead: each
+sees nothing but itself and has positions of its own, so that none is padded to another's length.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import islice
@@ -6,52 +10,6 @@ from typing import TypeVar
 
 import torch
 from torch import Tensor
-
-ROW = 256  # pieces of a row: attention within it costs little beside the rest, and rows this long pad little
-
-
-def fill_rows(lengths: Sequence[int], size: int = ROW) -> list[list[int]]:
-    """Spread sequences over rows that are about equally long, `size` at most if no sequence is longer."""
-    count = max(1, -(-sum(lengths) // max([size, *lengths])))
-    rows: list[list[int]] = [[] for _ in range(count)]
-    used = [0] * count
-    for number in sorted(range(len(lengths)), key=lambda number: (-lengths[number], number)):
-        row = min(range(count), key=used.__getitem__)
-        rows[row].append(number)
-        used[row] += lengths[number]
-    return [row for row in rows if row]
-
-
-def begins(rows: Sequence[Sequence[int]], lengths: Sequence[int]) -> list[tuple[int, int]]:
-    """Give, for each sequence, its row and the place in it where it begins."""
-    found = {}
-    for row, numbers in enumerate(rows):
-        start = 0
-        for number in numbers:
-            found[number] = row, start
-            start += lengths[number]
-    return [found[number] for number in range(len(lengths))]
-
-
-def sight(lengths: Sequence[Sequence[int]], width: int) -> Tensor:
-    """Tell which pieces (rows) see which (columns), shape (batch, width, width); padding sees itself."""
-    sees = torch.zeros((len(lengths), width, width), dtype=torch.bool)
-    for row, own in enumerate(lengths):
-        start = 0
-        for length in (*own, width - sum(own)):
-            sees[row, start : start + length, start : start + length] = True
-            start += length
-    return sees
-
-
-def additive(sees: Tensor, dtype: torch.dtype) -> Tensor:
-    """Make the mask that is added to attention scores, shape (batch, 1, query, key).
-
-    It must be of floats: attention that is not fused adds a boolean one as zeros and ones, without a word.
-    """
-    mask = torch.zeros(sees.shape, dtype=dtype)
-    return mask.masked_fill_(~sees, torch.finfo(dtype).min)[:, None]
-
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -62,10 +20,11 @@ WINDOW = 1024  # passages looked at together: enough to sort by length, few enou
 # smaller ones leave a GPU idle.
 BUDGETS = {"cpu": 1024}
 BUDGET = 16384
+ROW = 256  # pieces of a row: attention within it costs little beside the rest, and rows this long pad little
 
 
 def budget_on(device: str) -> int:
-    """Give the budget of tokens that suits a kind of device."""
+    """Return the budget of tokens that suits a kind of device."""
     return BUDGETS.get(device, BUDGET)
 
 
@@ -92,8 +51,51 @@ def plan(lengths: Sequence[int], budget: int) -> list[list[int]]:
 
 
 def in_order(sequences: Sequence[Cut], budget: int, run: Callable[[list[Cut]], Sequence[Result]]) -> list[Result]:
-    """Run batches of like length and give the results in the order of the sequences."""
+    """Run batches of like length and return the results in the order of the sequences."""
     results: dict[int, Result] = {}
     for group in plan([len(pieces) for pieces in sequences], budget):
         results.update(zip(group, run([sequences[index] for index in group]), strict=True))
     return [results[index] for index in range(len(sequences))]
+
+
+def fill_rows(lengths: Sequence[int], size: int = ROW) -> list[list[int]]:
+    """Spread sequences over rows that are about equally long, `size` at most if no sequence is longer."""
+    count = max(1, -(-sum(lengths) // max([size, *lengths])))
+    rows: list[list[int]] = [[] for _ in range(count)]
+    used = [0] * count
+    for number in sorted(range(len(lengths)), key=lambda number: (-lengths[number], number)):
+        row = min(range(count), key=used.__getitem__)
+        rows[row].append(number)
+        used[row] += lengths[number]
+    return [row for row in rows if row]
+
+
+def begins(rows: Sequence[Sequence[int]], lengths: Sequence[int]) -> list[tuple[int, int]]:
+    """Return, for each sequence, its row and the place in it where it begins."""
+    found = {}
+    for row, numbers in enumerate(rows):
+        start = 0
+        for number in numbers:
+            found[number] = row, start
+            start += lengths[number]
+    return [found[number] for number in range(len(lengths))]
+
+
+def sight(lengths: Sequence[Sequence[int]], width: int) -> Tensor:
+    """Return which pieces (rows) see which (columns), shape (batch, width, width); padding sees itself."""
+    sees = torch.zeros((len(lengths), width, width), dtype=torch.bool)
+    for row, own in enumerate(lengths):
+        start = 0
+        for length in (*own, width - sum(own)):
+            sees[row, start : start + length, start : start + length] = True
+            start += length
+    return sees
+
+
+def additive(sees: Tensor, dtype: torch.dtype) -> Tensor:
+    """Make the attention mask that is added to attention scores, shape (batch, 1, query, key).
+
+    It must be of floats: attention that is not fused adds a boolean one as zeros and ones, without a word.
+    """
+    mask = torch.zeros(sees.shape, dtype=dtype)
+    return mask.masked_fill_(~sees, torch.finfo(dtype).min)[:, None]

@@ -1,31 +1,32 @@
 """E-BERT: an unchanged encoder, a store of vectors and the W between them (Section 3)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
+import numpy as np
 import torch
 from huggingface_hub import ModelHubMixin
+from numpy.typing import NDArray
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ebert import _names
-from ebert._io import files
 from ebert.errors import EbertError
 from ebert.model import folder as layout
 from ebert.model.alignment import Alignment
 from ebert.model.batching import budget_on, in_order, windows
-from ebert.model.encode import Encoding
-from ebert.model.encoder import Encoder, Vocabulary, fingerprint, save_encoder
+from ebert.model.encode import Encoding, Pooling
+from ebert.model.encoder import Encoder, Vocabulary
 from ebert.model.export import EntityCollator
 from ebert.model.fill import Filled, Filler
-from ebert.model.injection import Injector, Pieces
-from ebert.model.modes import Mode, check
+from ebert.model.injection import NO_ENTITIES, Injector, Pieces, Text, marked
+from ebert.model.modes import Mode, check, feeds_entities
 from ebert.model.options import AlignmentOptions
 from ebert.text.passage import Passage
 from ebert.vectors.entity import Entity
-from ebert.vectors.store import Vectors, reopen
+from ebert.vectors.store import Vectors
 
 CARD = """---
 library_name: ebert
@@ -36,7 +37,8 @@ An E-BERT model: entity vectors, carried into the input space of a pretrained ma
 Load it with `ebert.EBert.from_pretrained`.
 """
 
-Text = str | Passage
+Task = Literal["fill", "encode"]
+Device = str | torch.device | None
 
 
 class EBert(
@@ -44,13 +46,17 @@ class EBert(
 ):
     """A masked language model that takes entities among its wordpieces.
 
-    >>> model = EBert.fit("bert-base-cased", vectors)                         # doctest: +SKIP
+    >>> model = EBert.from_pretrained("starter")                              # doctest: +SKIP
     >>> model.fill("The native language of [[Jean Marais]] is [MASK].").best  # doctest: +SKIP
     'French'
 
     Three modes: `bert` feeds wordpieces only; `concat` feeds the entity, a slash and the wordpieces of its mention;
-    `replace` feeds the entity instead of its mention. An entity without a vector is fed as its wordpieces, and results
-    list it as missing.
+    `replace` feeds the entity instead of its mention. The default is `concat`, or `bert` for an encoder without
+    entities. An entity without a vector is fed as its wordpieces, and results list it as missing.
+
+    One text gives one result, a list gives a list, and `stream` takes any iterable. Entities stand in the text's markup
+    or are given as `entities` with their `spans` (without spans, titles are looked for in the text); for a list of
+    texts, both are lists of lists.
     """
 
     def __init__(self, encoder: Encoder, vectors: Vectors | None = None, alignment: Alignment | None = None) -> None:
@@ -70,6 +76,10 @@ class EBert(
         self._included: tuple[bool | None, bool | None] = (None, None)
         self._hub_mixin_config = None  # everything is in ebert.json
 
+    def __repr__(self) -> str:
+        entities = "no entities" if self.vectors is None else f"{len(self.vectors):,} entities"
+        return f"EBert({self.name}, {entities}, on {self._encoder.device})"
+
     @classmethod
     def fit(
         cls,
@@ -77,7 +87,7 @@ class EBert(
         vectors: Vectors | str | Path,
         *,
         options: AlignmentOptions | None = None,
-        device: str | torch.device | None = None,
+        device: Device = None,
         dtype: torch.dtype | None = None,
     ) -> "EBert":
         """Fit W between a store and an encoder, given by hub name, Maven artifact's name or local folder."""
@@ -88,14 +98,12 @@ class EBert(
         return cls(encoder, store, Alignment.fit(store, words, table, options))
 
     @classmethod
-    def plain(
-        cls, bert: str | Path, *, device: str | torch.device | None = None, dtype: torch.dtype | None = None
-    ) -> "EBert":
-        """Take an encoder without entity vectors: only the mode `bert` makes a difference."""
+    def plain(cls, bert: str | Path, *, device: Device = None, dtype: torch.dtype | None = None) -> "EBert":
+        """Load an encoder without entity vectors, which has the mode `bert` only."""
         return cls(Encoder.load(bert, device=device, dtype=dtype))
 
     def with_vectors(self, vectors: Vectors) -> "EBert":
-        """Give the same model with another store of the same words: a copy that takes other entities, say."""
+        """Return the same model with another store of the same words: a copy that takes other entities, say."""
         if self.vectors is None or vectors.fingerprint != self.vectors.fingerprint:
             raise EbertError(f"{vectors.path} has other words than the store of the model; fit a model to it instead")
         return EBert(self._encoder, vectors, self.alignment)
@@ -120,54 +128,62 @@ class EBert(
         """The encoder's wordpieces, seen as words."""
         return Vocabulary(self.tokenizer)
 
-    def to(self, device: str | torch.device | None = None, dtype: torch.dtype | None = None) -> "EBert":
+    def to(self, device: Device = None, dtype: torch.dtype | None = None) -> "EBert":
         """Move the encoder to another device or into another dtype."""
         torch.nn.Module.to(self.encoder, device=device, dtype=dtype)
         return self
 
-    def pieces(self, passage: Text, *, mode: Mode = "concat") -> list[str]:
-        """Show what the encoder sees of a passage: wordpieces, and entities as titles with underscores."""
-        return self._injector.sequencer.show(self._injector.sequences([Passage.of(passage)], mode)[0])
+    def pieces(self, passage: Text, *, mode: Mode | None = None) -> list[str]:
+        """Return what the encoder sees of a passage: wordpieces, and entities as titles with underscores."""
+        return self._injector.sequencer.show(self._injector.sequences([Passage.of(passage)], self._mode(mode))[0])
 
     def missing(self, passages: Text | Iterable[Text]) -> list[str]:
-        """Give the titles in passages that have no vector."""
-        many = [passages] if isinstance(passages, str | Passage) else passages
-        return self._injector.missing(Passage.of(passage) for passage in many)
+        """Return the titles in passages that have no vector."""
+        many = [Passage.of(one) for one in ([passages] if isinstance(passages, str | Passage) else passages)]
+        found = self._injector.find_all(many)
+        return list(dict.fromkeys(m.entity for passage in many for m in passage.mentions if m not in found))
 
-    def carried(self, entities: Iterable[str | Entity]) -> torch.Tensor:
-        """Give the vectors of entities as the encoder sees them, shape (entities, width)."""
+    def project(self, entities: Iterable[str | Entity]) -> torch.Tensor:
+        """Return the vectors of entities in the encoder's space, shape (entities, width)."""
         if self.vectors is None:
-            raise EbertError("this model has no entity vectors; make one with EBert.fit or 'ebert align'")
+            raise EbertError(NO_ENTITIES)
         found = []
         for name in entities:
             entity = name if isinstance(name, Entity) else self.vectors.find(name)
             if entity is None:
                 raise self.vectors.unknown(str(name))
             found.append(entity)
-        return self._injector.carried(found)
+        return self._injector.project(found)
 
     @overload
-    def fill(  # type: ignore[overload-overlap]  # a str is an iterable of str, too
-        self, passages: Text, *, mode: Mode = ..., top: int = ..., candidates: Iterable[str] | None = ...,
-        budget: int | None = ...,
-    ) -> Filled: ...  # fmt: skip
+    def fill(self, texts: Text, **options: Any) -> Filled: ...
 
     @overload
-    def fill(
-        self, passages: Iterable[Text], *, mode: Mode = ..., top: int = ..., candidates: Iterable[str] | None = ...,
-        budget: int | None = ...,
-    ) -> Iterator[Filled]: ...  # fmt: skip
+    def fill(self, texts: Sequence[Text], **options: Any) -> list[Filled]: ...
 
     def fill(
         self,
-        passages: Text | Iterable[Text],
+        texts: Text | Sequence[Text],
         *,
-        mode: Mode = "concat",
+        entities: Sequence[Any] | None = None,
+        spans: Sequence[Any] | None = None,
+        **options: Any,
+    ) -> Filled | list[Filled]:
+        """Fill the masks of a text or of a list of texts; `options` are those of `fill_modes`, and the `mode`."""
+        passages = marked(texts, entities, spans)
+        found = list(self.stream(passages, task="fill", **options))
+        return found[0] if isinstance(texts, str | Passage) else found
+
+    def fill_modes(
+        self,
+        texts: Iterable[Text],
+        modes: Sequence[Mode],
+        *,
         top: int = 5,
         candidates: Iterable[str] | None = None,
         budget: int | None = None,
-    ) -> Filled | Iterator[Filled]:
-        """Fill the masks of one passage, or of any iterable of them, one after the other.
+    ) -> Iterator[dict[Mode, Filled]]:
+        """Fill the masks of texts in several modes side by side; every mention is looked up once.
 
         With `candidates` (words that are one wordpiece) answers come from these, and their probabilities sum to one.
         `budget` is how many tokens a batch may have; the default suits the device.
@@ -178,54 +194,104 @@ class EBert(
             raise EbertError("candidates are words, not one string: give a list")
         ids = None if candidates is None else self.vocabulary.ids(candidates)
         filler = self.filler()
-        results = self._run(passages, mode, budget, lambda batch: filler(batch, top=top, candidates=ids))
-        return next(results) if isinstance(passages, str | Passage) else results
+        return self._run(texts, modes, budget, lambda batch: filler(batch, top=top, candidates=ids))
 
     def filler(self) -> Filler:
-        """Give what fills batches, for those who make their own and want every logit."""
+        """Return what fills batches, for those who make their own and want every logit."""
         return Filler(self._encoder, self._injector, self.vocabulary)
 
     @overload
-    def encode(  # type: ignore[overload-overlap]
-        self, passages: Text, *, mode: Mode = ..., layer: int = ..., budget: int | None = ...
-    ) -> Encoding: ...
+    def encode(self, texts: Text, *, pooling: None = ..., **options: Any) -> Encoding: ...
 
     @overload
-    def encode(
-        self, passages: Iterable[Text], *, mode: Mode = ..., layer: int = ..., budget: int | None = ...
-    ) -> Iterator[Encoding]: ...
+    def encode(self, texts: Sequence[Text], *, pooling: None = ..., **options: Any) -> list[Encoding]: ...
+
+    @overload
+    def encode(self, texts: Text, *, pooling: Pooling, **options: Any) -> NDArray[np.float32]: ...
+
+    @overload
+    def encode(self, texts: Sequence[Text], *, pooling: Pooling, **options: Any) -> list[NDArray[np.float32]]: ...
 
     def encode(
-        self, passages: Text | Iterable[Text], *, mode: Mode = "concat", layer: int = -1, budget: int | None = None
-    ) -> Encoding | Iterator[Encoding]:
-        """Give the hidden states of one passage, or of any iterable of them; layer 0 is the embeddings, -1 the last."""
+        self,
+        texts: Text | Sequence[Text],
+        *,
+        pooling: Pooling | None = None,
+        entities: Sequence[Any] | None = None,
+        spans: Sequence[Any] | None = None,
+        **options: Any,
+    ) -> Any:
+        """Return the hidden states of a text or of a list of texts.
 
-        def run(batch: list[Pieces]) -> list[Encoding]:
+        With a `pooling` (see `Encoding.pooled`) they are numpy arrays, without one `Encoding` objects, which know the
+        words and entities of the text. Options: `mode`, `layer` (0 is the embeddings, -1 the last) and `budget`.
+        """
+        passages = marked(texts, entities, spans)
+        found = list(self.stream(passages, task="encode", pooling=pooling, **options))
+        return found[0] if isinstance(texts, str | Passage) else found
+
+    def stream(
+        self,
+        texts: Iterable[Text],
+        *,
+        task: Literal["fill", "encode"] = "fill",
+        mode: Mode | None = None,
+        **options: Any,
+    ) -> Iterator[Any]:
+        """Fill or encode the texts of any iterable, however long; results come one after the other, in order."""
+        if task not in ("fill", "encode"):
+            raise EbertError(f"unknown task {task!r}; choose one of fill, encode")
+        chosen = self._mode(mode)
+        run = self.fill_modes if task == "fill" else self._encode_modes
+        results: Iterator[dict[Mode, Any]] = run(texts, [chosen], **options)
+        return (result[chosen] for result in results)
+
+    def _encode_modes(
+        self,
+        texts: Iterable[Text],
+        modes: Sequence[Mode],
+        *,
+        layer: int = -1,
+        pooling: Pooling | None = None,
+        budget: int | None = None,
+    ) -> Iterator[dict[Mode, Any]]:
+        def run(batch: list[Pieces]) -> list[Any]:
             states = self._encoder.hidden(self._injector.tensors(batch), layer)  # (batch, pieces, hidden)
-            show, missing = self._injector.sequencer.show, self._injector.missing
-            return [
-                Encoding(p, tuple(show(p)), states[row, : len(p)].clone(), tuple(missing([p.passage])))
-                for row, p in enumerate(batch)
-            ]
+            show = self._injector.sequencer.show
+            found = [Encoding(p, tuple(show(p)), states[row, : len(p)].clone()) for row, p in enumerate(batch)]
+            return [one.pooled(pooling) for one in found] if pooling else found
 
-        results = self._run(passages, mode, budget, run)
-        return next(results) if isinstance(passages, str | Passage) else results
+        return self._run(texts, modes, budget, run)
 
-    def _run(self, passages: Text | Iterable[Text], mode: Mode, budget: int | None, run: Any) -> Iterator[Any]:
-        check(mode)  # now, not when the first result is asked for
+    def _run(
+        self, texts: Iterable[Text], modes: Sequence[Mode], budget: int | None, run: Callable[[list[Pieces]], list[Any]]
+    ) -> Iterator[dict[Mode, Any]]:
+        for mode in modes:
+            self._mode(mode)  # now, not when the first result is asked for
         if budget is not None and budget < 1:
             raise EbertError(f"budget is {budget}; a batch needs at least one token")
         size = budget or budget_on(self._encoder.device.type)
-        many = [passages] if isinstance(passages, str | Passage) else passages
-        return (
-            result
-            for window in windows(Passage.of(passage) for passage in many)
-            for result in in_order(self._injector.sequences(window, mode), size, run)
-        )
 
-    def collator(self, *, mode: Mode = "concat") -> EntityCollator:
-        """Give the collator for one's own fine-tuning of this encoder, or of any model with its wordpiece vectors."""
-        return EntityCollator(self._injector, mode)
+        def results() -> Iterator[dict[Mode, Any]]:
+            for window in windows(Passage.of(text) for text in texts):
+                found = self._injector.find_all(window)
+                columns = [in_order(self._injector.sequences(window, mode, found), size, run) for mode in modes]
+                for row in zip(*columns, strict=True):
+                    yield dict(zip(modes, row, strict=True))
+
+        return results()
+
+    def _mode(self, mode: Mode | None) -> Mode:
+        if mode is None:
+            return "bert" if self.vectors is None else "concat"
+        check(mode)
+        if self.vectors is None and feeds_entities(mode):
+            raise EbertError(f"the mode {mode} needs entities, and {NO_ENTITIES}")
+        return mode
+
+    def collator(self, *, mode: Mode | None = None) -> EntityCollator:
+        """Return the collator for one's own fine-tuning of this encoder, or of any model with its wordpiece vectors."""
+        return EntityCollator(self._injector, self._mode(mode))
 
     # On disk and on the hub
 
@@ -245,9 +311,10 @@ class EBert(
         include_encoder: bool | None = None,
         **hub: Any,
     ) -> str | None:
-        """Write a model folder; the store and the encoder are named in it, or copied into it on request.
+        """Write a model folder that can be moved and copied: its store comes along, and an encoder that has no name.
 
-        `push_to_hub=True` and further arguments are those of huggingface_hub's mixin.
+        With ``include_vectors=False`` or ``include_encoder=False`` the folder says where they are, for this machine
+        only. `push_to_hub=True` and further arguments are those of huggingface_hub's mixin.
         """
         with self._including(include_vectors, include_encoder):
             return super().save_pretrained(save_directory, **hub)
@@ -256,7 +323,7 @@ class EBert(
         self, repo_id: str, *, include_vectors: bool | None = None, include_encoder: bool | None = None, **hub: Any
     ) -> str:
         """Upload the model to the Hugging Face hub, with its store unless told otherwise."""
-        with self._including(include_vectors, include_encoder), self._including(self._included[0] is not False, None):
+        with self._including(include_vectors, include_encoder):
             return super().push_to_hub(repo_id, **hub)
 
     @contextmanager
@@ -273,25 +340,10 @@ class EBert(
         if self.vectors is None or self.alignment is None:
             raise EbertError("a plain encoder has nothing to save: fit it to a store of vectors first")
         include_vectors, include_encoder = self._included
-        save_directory.mkdir(parents=True, exist_ok=True)
-        store = str(self.vectors.path)
-        if include_vectors or self.vectors.temporary:  # a folder that is about to vanish must come along
-            store = layout.VECTORS
-            if (save_directory / store).absolute() != self.vectors.path:
-                self.vectors.save(save_directory / store, overwrite=True)
-        encoder = self.name
-        mark = self._encoder.fingerprint
-        if include_encoder:
-            encoder = layout.ENCODER
-            mark = fingerprint(self.encoder, self.tokenizer)  # as it is now, perhaps in another dtype
-            with files.replacing_folder(save_directory / encoder, overwrite=True, marker="config.json") as folder:
-                save_encoder(self.encoder, self.tokenizer, folder)
-        self.alignment.save(save_directory / layout.ALIGNMENT)
-        layout.ModelInfo(
-            encoder=layout.Part(encoder, mark),
-            vectors=layout.Part(store, self.vectors.fingerprint),
-            alignment_sha256=files.sha256(save_directory / layout.ALIGNMENT),
-        ).write(save_directory)
+        layout.save(
+            save_directory, self._encoder, self.vectors, self.alignment,
+            include_vectors=include_vectors is not False, include_encoder=include_encoder,
+        )  # fmt: skip
 
     @classmethod
     def from_pretrained(
@@ -300,7 +352,7 @@ class EBert(
         *,
         vectors: Vectors | str | Path | None = None,
         encoder: str | Path | None = None,
-        device: str | torch.device | None = None,
+        device: Device = None,
         dtype: torch.dtype | None = None,
         **hub: Any,
     ) -> "EBert":
@@ -309,17 +361,29 @@ class EBert(
         `vectors` and `encoder` say where the store and the encoder are now, if not where they were.
         """
         folder = _names.resolve(pretrained_model_name_or_path, "model", **hub)
-        info = layout.ModelInfo.read(folder)
-        alignment = layout.load_alignment(folder, info)
-        part, remedy = info.vectors, " or fit the model again ('ebert align')"
-        store = reopen(folder, part.name, part.fingerprint, vectors, ours=info.ours, remedy=remedy)
-        name = str(encoder) if encoder else layout.encoder_of(folder, info)
-        # Only what the caller names, or what was found above, may be a folder.
-        local = bool(encoder) or Path(name).is_absolute()
-        loaded = Encoder.load(name, device=device, dtype=dtype, local=local)
-        if loaded.fingerprint != info.encoder.fingerprint:
-            raise EbertError(
-                f"{loaded.name} has other wordpieces or wordpiece vectors than the encoder {folder} was fitted on; "
-                "give the right encoder (encoder=...) or fit the model again ('ebert align')"
-            )
-        return cls(loaded, store, alignment)
+        return cls(*layout.load(folder, vectors=vectors, encoder=encoder, device=device, dtype=dtype))
+
+
+def load_model(
+    model: str | None, bert: str | None, vectors: str | None = None, device: Device = None, precision: str | None = None
+) -> EBert:
+    """Load a model, or an encoder without entities: `--model`, `--bert`, `--vectors`, `--device` and a dtype's name.
+
+    The precision "int8" is for CPUs: see `ebert.model.int8`.
+    """
+    if (model is None) == (bert is None):
+        raise EbertError("give a model (with entities) or an encoder (without): --model or --bert")
+    if vectors is not None and model is None:
+        raise EbertError("--vectors goes with --model")
+    dtype = None if precision in (None, "int8") else getattr(torch, str(precision), None)
+    if not (precision in (None, "int8") or isinstance(dtype, torch.dtype)):
+        raise EbertError(f"unknown dtype {precision!r}")
+    if model is not None:
+        loaded = EBert.from_pretrained(model, vectors=vectors, device=device, dtype=dtype)
+    else:
+        loaded = EBert.plain(str(bert), device=device, dtype=dtype)
+    if precision == "int8":
+        from ebert.model.int8 import quantize
+
+        return quantize(loaded)
+    return loaded

@@ -1,17 +1,22 @@
-"""Hidden states, mapped back to the words of a passage."""
+"""Hidden states of a passage: by piece, by word, by entity, or pooled into one array."""
 
 import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, get_args
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ebert.errors import EbertError
 from ebert.model.injection import Pieces
 from ebert.text.passage import Mention, Passage
+
+Pooling = Literal["none", "cls", "mean", "entity"]
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -34,8 +39,11 @@ class Encoding:
     """What the encoder saw: wordpieces, and entities as titles with underscores."""
     states: Tensor
     """One hidden state a token, shape (tokens, hidden)."""
-    missing: tuple[str, ...] = ()
-    """Titles without a vector, which the encoder saw as wordpieces only."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Titles without a vector, which the encoder saw as wordpieces only."""
+        return self.pieces.missing
 
     @property
     def passage(self) -> Passage:
@@ -57,6 +65,26 @@ class Encoding:
             return self.states[:0]
         return torch.stack([self.span(word.start, word.end) for word in self.words])
 
+    def pooled(self, pooling: Pooling) -> NDArray[np.float32]:
+        """Return the hidden states as an array.
+
+        `none` has a row for each token and `entity` one for each mention (its entity, or the mean over its words if it
+        was not fed); `cls` is the state of the first token and `mean` that of all pieces of the text, shape (hidden,).
+        """
+        if pooling not in get_args(Pooling):
+            raise EbertError(f"unknown pooling {pooling!r}; choose one of {', '.join(get_args(Pooling))}")
+        states = self.states
+        if pooling == "cls":
+            states = states[0]
+        elif pooling == "mean":
+            states = self._mean([place for place, (start, end) in enumerate(self.pieces.spans) if start < end])
+        elif pooling == "entity":
+            found = [(self.entity(mention), mention) for mention in self.passage.mentions]
+            rows = [self.span(m.start, m.end) if own is None else own for own, m in found]
+            states = torch.stack(rows) if rows else states[:0]
+        array: NDArray[np.float32] = states.float().cpu().numpy()
+        return array
+
     def entity(self, mention: Mention) -> Tensor | None:
         """The hidden state of a mention's entity, or None if it was not fed."""
         for place, other in self.pieces.entities.items():
@@ -67,8 +95,11 @@ class Encoding:
     def span(self, start: int, end: int) -> Tensor:
         """The mean hidden state of the pieces of a span of characters."""
         places = self._places(start, end, entities=False) or self._places(start, end, entities=True)
+        return self._mean(places, f"characters {start}:{end} of the text")
+
+    def _mean(self, places: list[int], what: str = "any of its text") -> Tensor:
         if not places:
-            raise EbertError(f"no piece of the encoder covers characters {start}:{end} of the text")
+            raise EbertError(f"no piece of the encoder covers {what}")
         return self.states[places].mean(dim=0)
 
     def _places(self, start: int, end: int, *, entities: bool) -> list[int]:

@@ -46,7 +46,7 @@ class Vocabulary:
         return {word: piece for word, piece in self.single(spelled).items() if piece == spelled[word]}
 
     def words_in(self, find: Callable[[str], int | None]) -> dict[str, int]:
-        """Give the words that are one wordpiece as a store spells them, as far as it knows them.
+        """Return the words that are one wordpiece as a store spells them, as far as it knows them.
 
         A lower-casing vocabulary has ``paris`` where a cased store has only ``Paris``: that counts too.
         """
@@ -68,7 +68,7 @@ class Vocabulary:
         return normalizer is not None and bool(normalizer.normalize_str("Cat") == normalizer.normalize_str("cat"))
 
     def ids(self, words: Iterable[str]) -> list[int]:
-        """Give the wordpieces of words that are one, or an error that names those that are not."""
+        """Return the wordpieces of words that are one; raise `EbertError` with those that are not."""
         wanted = list(dict.fromkeys(words))
         known = self.single(wanted)
         unknown = [word for word in wanted if word not in known]
@@ -93,12 +93,12 @@ class Vocabulary:
         return text if not decoded or UNREADABLE in decoded else decoded
 
     def single(self, words: Iterable[str]) -> dict[str, int]:
-        """Give those words of which the tokenizer makes one wordpiece, with its id."""
+        """Return those words of which the tokenizer makes one wordpiece, with its id."""
         cut = self.cut(words)
         return {word: ids[0] for word, ids in cut.items() if len(ids) == 1 and ids[0] not in self._special}
 
     def cut(self, words: Iterable[str]) -> dict[str, list[int]]:
-        """Give the wordpieces of words that stand after another one, and so take their leading-space form.
+        """Return the wordpieces of words that stand after another one, and so take their leading-space form.
 
         A word that cannot be told from the one before it has none.
         """
@@ -144,7 +144,6 @@ class Encoder:
         self.takes_positions = "position_ids" in parameters
         self.first_position = _first_position(module)
         self.longest = _longest(module, tokenizer, self.first_position)
-        self.fingerprint = fingerprint(module, tokenizer)
 
     @classmethod
     def load(
@@ -166,9 +165,18 @@ class Encoder:
             raise EbertError(f"{folder} cannot be loaded as a masked language model: {error}") from None
         if folder == Path(name).expanduser():  # a local folder, which must be found from anywhere
             name = str(folder.absolute())
-        encoder = cls(module, tokenizer, name)  # before the dtype changes, which the fingerprint must not see
+        encoder = cls(module, tokenizer, name)
+        _ = encoder.fingerprint  # before the dtype changes, or training the weights
         move(module, device, dtype)
         return encoder
+
+    def __repr__(self) -> str:
+        return f"Encoder({self.name}: {type(self.module).__name__}, width {self.width}, on {self.device})"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The hash of the wordpieces and their vectors, made once: a large embedding takes a while."""
+        return fingerprint(self.module, self.tokenizer)
 
     @property
     def width(self) -> int:
@@ -202,7 +210,7 @@ class Encoder:
         return self.embedding.weight.dtype
 
     def logits(self, inputs: dict[str, Tensor], places: tuple[Tensor, Tensor]) -> Tensor:
-        """Give the MLM logits at some places, (row, column) of the batch, of shape (places, vocabulary).
+        """Return the MLM logits at some places, (row, column) of the batch, of shape (places, vocabulary).
 
         The MLM head is a fifth of BERT's work when it runs on every piece; here it runs on the masks only.
         """
@@ -211,7 +219,7 @@ class Encoder:
         return logits[0]
 
     def hidden(self, inputs: dict[str, Tensor], layer: int) -> Tensor:
-        """Give the hidden states of a layer (-1: the last; 0: the embeddings), shape (batch, pieces, hidden)."""
+        """Return the hidden states of a layer (-1: the last; 0: the embeddings), shape (batch, pieces, hidden)."""
         with evaluating(self.module):
             if layer == -1:
                 states: Tensor = self.module.base_model(**inputs).last_hidden_state
@@ -264,7 +272,7 @@ def only(body: nn.Module, places: tuple[Tensor, Tensor]) -> Iterator[None]:
 
 
 def move(module: nn.Module, device: str | torch.device | None, dtype: torch.dtype | None = None) -> None:
-    """Put a module on a device, or say why that cannot be."""
+    """Put a module on a device, or raise an error that says why that cannot be."""
     try:
         nn.Module.to(module, device=device, dtype=dtype)
     except (RuntimeError, AssertionError) as error:  # no such device, or no driver for it

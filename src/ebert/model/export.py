@@ -1,4 +1,4 @@
-"""A plain transformers checkpoint in which chosen entities are added tokens with their carried vectors.
+"""For plain transformers: batches for one's own fine-tuning, and a checkpoint in which chosen entities are tokens.
 
 An entity's token is its title in double brackets, as in the markup, so that no ordinary text contains it:
 ``The native language of [[Jean Marais]] / Jean Marais is [MASK].`` is E-BERT-concat, and without the slash and the name
@@ -25,7 +25,7 @@ from ebert._io import files
 from ebert.errors import EbertError
 from ebert.model.encoder import save_encoder
 from ebert.model.injection import Injector
-from ebert.model.modes import Mode, check
+from ebert.model.modes import Mode, check, feeds_entities
 from ebert.text.passage import Passage
 from ebert.vectors.entity import Entity
 
@@ -66,9 +66,10 @@ class EntityCollator:
                     f"every example needs a 'passage' and what the others have: {', '.join(map(repr, row))}"
                 )
         passages = [Passage.of(row["passage"]) for row in rows]
-        if self.mode != "bert":
-            self.missing.update(self._injector.missing(passages))
-        batch = self._injector.tensors(self._injector.sequences(passages, self.mode))
+        sequences = self._injector.sequences(passages, self.mode)
+        if feeds_entities(self.mode):
+            self.missing.update({title: None for pieces in sequences for title in pieces.missing}.keys())
+        batch = self._injector.tensors(sequences)
         for name in rows[0]:
             if name != "passage":
                 batch["labels" if name == "label" else name] = _stack([row[name] for row in rows])
@@ -86,7 +87,7 @@ LIST = "entities.json"
 def export(
     model: "EBert", entities: Iterable[str], out: str | Path, *, predict_entities: bool = False, overwrite: bool = False
 ) -> dict[str, str]:
-    """Write the checkpoint and give the token of every entity by title."""
+    """Write the checkpoint and return the token of every entity by title."""
     chosen = _find(model, entities)
     tokens = {entity.title: f"[[{entity.title}]]" for entity in chosen}
     tokenizer = copy.deepcopy(model.tokenizer)
@@ -100,7 +101,7 @@ def export(
     encoder.to("cpu")
     with torch.no_grad():
         _grow(encoder, max(ids) + 1)
-        _set_rows(encoder, ids, model.carried(chosen))
+        _set_rows(encoder, ids, model.project(chosen))
         _set_biases(encoder, ids, known, predict_entities=predict_entities)
     encoder.tie_weights()
     with files.replacing_folder(Path(out), overwrite=overwrite, marker=LIST) as folder:
@@ -155,7 +156,7 @@ def _grow(encoder: Any, size: int) -> None:
 
 
 def _set_rows(encoder: Any, ids: list[int], rows: torch.Tensor) -> None:
-    """Write the carried vectors, shape (entities, width), to the input and to an output that is not the same matrix."""
+    """Write projected vectors, shape (entities, width), to the input, and to an output of its own."""
     inputs, outputs = encoder.get_input_embeddings().weight, encoder.get_output_embeddings()
     inputs[ids] = rows.to(inputs)
     if outputs is not None and outputs.weight is not inputs and outputs.weight.shape == inputs.shape:
@@ -163,7 +164,7 @@ def _set_rows(encoder: Any, ids: list[int], rows: torch.Tensor) -> None:
 
 
 def _set_biases(encoder: Any, ids: list[int], known: int, *, predict_entities: bool) -> None:
-    """Say how likely entities are as answers; the tokenizer knew `known` tokens before them."""
+    """Set how likely entities are as answers; the tokenizer knew `known` tokens before them."""
     biases = _biases(encoder)
     if not biases and not predict_entities:
         raise EbertError(

@@ -1,4 +1,4 @@
-"""Filling masks: what the encoder puts where a mask is."""
+"""Fill masks: what the encoder puts where a mask is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,14 +53,7 @@ class Filler:
 
     def __init__(self, encoder: Encoder, injector: Injector, vocabulary: Vocabulary) -> None:
         self._encoder, self._injector, self._vocabulary = encoder, injector, vocabulary
-
-    def sequences(self, passages: Sequence[Passage], mode: Mode) -> list[Pieces]:
-        """Cut passages into wordpieces and entities."""
-        return self._injector.sequences(passages, mode)
-
-    def show(self, pieces: Pieces) -> list[str]:
-        """Write a sequence for people: wordpieces, and entities as titles with underscores."""
-        return self._injector.sequencer.show(pieces)
+        self.sequences, self.show = injector.sequences, injector.sequencer.show
 
     @property
     def packs(self) -> bool:
@@ -68,7 +61,7 @@ class Filler:
         return self._encoder.only_absolute_positions
 
     def logits(self, batch: Sequence[Pieces], *, packed: bool = False) -> Tensor:
-        """Give the logits of all wordpieces for all masks of a batch, shape (masks, vocabulary).
+        """Return the logits of all wordpieces for all masks of a batch, shape (masks, vocabulary).
 
         With `packed`, sequences share rows instead of being padded to the longest: for those of mixed lengths.
         """
@@ -85,15 +78,12 @@ class Filler:
             for place in pieces.masks
         ]
         rows, columns = torch.tensor(places).T  # (masks,)
-        if all(len(numbers) == 1 for numbers in filled):
-            inputs = self._injector.tensors([batch[number] for (number,) in filled])
-        else:
-            inputs = self._injector.packed([[batch[number] for number in numbers] for numbers in filled])
+        inputs = self._injector.packed([[batch[number] for number in numbers] for numbers in filled])
         logits = self._encoder.logits(inputs, (rows, columns))  # (masks, vocabulary)
         return logits[:, : self._vocabulary.size].float()  # some encoders pad their vocabulary
 
     def answers(self, logits: Tensor, *, top: int, candidates: Sequence[int] | None = None) -> list[tuple[Answer, ...]]:
-        """Give the best wordpieces for each row of logits. With candidates, probabilities are among these."""
+        """Return the best wordpieces for each row of logits. With candidates, probabilities are among these."""
         if candidates is not None:
             chosen = torch.tensor(candidates, device=logits.device)
             logits = logits[:, chosen]  # (masks, candidates)
@@ -109,9 +99,8 @@ class Filler:
     def __call__(self, batch: Sequence[Pieces], *, top: int, candidates: Sequence[int] | None) -> list[Filled]:
         """Fill all masks of a batch. With candidates (wordpieces), probabilities are among these."""
         answers = self.answers(self.logits(batch), top=top, candidates=candidates)
-        missing = self._injector.missing
         filled = []
         for pieces in batch:
             own, answers = answers[: len(pieces.masks)], answers[len(pieces.masks) :]
-            filled.append(Filled(pieces.passage, pieces.mode, tuple(own), tuple(missing([pieces.passage]))))
+            filled.append(Filled(pieces.passage, pieces.mode, tuple(own), pieces.missing))
         return filled

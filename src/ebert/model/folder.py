@@ -1,15 +1,19 @@
-"""A model on disk: a small folder that says which encoder and which store it belongs to, and holds W."""
+"""A model on disk: a folder that says which encoder and which store it belongs to, and holds W."""
 
 import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ebert import __version__
 from ebert._io import files, trusted
 from ebert._io.trusted import locate
 from ebert.errors import EbertError
 from ebert.model.alignment import Alignment
+
+if TYPE_CHECKING:
+    from ebert.model.encoder import Encoder
+    from ebert.vectors.store import Vectors
 
 FORMAT = 1
 INFO, ALIGNMENT, VECTORS, ENCODER = "ebert.json", "alignment.safetensors", "vectors", "encoder"
@@ -68,8 +72,61 @@ class ModelInfo:
             raise EbertError(f"{folder / INFO} is damaged ({error}); make the model again with 'ebert align'") from None
 
 
+def save(
+    folder: Path,
+    encoder: "Encoder",
+    vectors: "Vectors",
+    alignment: Alignment,
+    *,
+    include_vectors: bool,
+    include_encoder: bool | None,
+) -> None:
+    """Write a model; the store and the encoder are copied into its folder, or the folder says where they are.
+
+    If not told otherwise (None), an encoder is copied that has no name but that of a folder of this machine.
+    """
+    from ebert.model.encoder import fingerprint, save_encoder
+
+    folder.mkdir(parents=True, exist_ok=True)
+    store, name, mark = str(vectors.path), encoder.name, encoder.fingerprint
+    if include_vectors or vectors.temporary:  # a folder that is about to vanish must come along
+        store = VECTORS
+        if (folder / store).absolute() != vectors.path:
+            vectors.save(folder / store, overwrite=True).close()
+    if include_encoder or (include_encoder is None and Path(name).is_absolute()):
+        name = ENCODER
+        mark = fingerprint(encoder.module, encoder.tokenizer)  # as it is now, perhaps in another dtype
+        with files.replacing_folder(folder / name, overwrite=True, marker="config.json") as new:
+            save_encoder(encoder.module, encoder.tokenizer, new)
+    alignment.save(folder / ALIGNMENT)
+    parts = Part(name, mark), Part(store, vectors.fingerprint)
+    ModelInfo(*parts, alignment_sha256=files.sha256(folder / ALIGNMENT)).write(folder)
+
+
+def load(
+    folder: Path, *, vectors: "Vectors | str | Path | None", encoder: str | Path | None, **placed: Any
+) -> tuple["Encoder", "Vectors", Alignment]:
+    """Read a model and open its parts, which are where the folder says or where they are given."""
+    from ebert.model.encoder import Encoder
+    from ebert.vectors.store import reopen
+
+    info = ModelInfo.read(folder)
+    alignment = load_alignment(folder, info)
+    part, remedy = info.vectors, " or fit the model again ('ebert align')"
+    store = reopen(folder, part.name, part.fingerprint, vectors, ours=info.ours, remedy=remedy)
+    name = str(encoder) if encoder else encoder_of(folder, info)
+    # Only what the caller names, or what was found above, may be a folder.
+    loaded = Encoder.load(name, local=bool(encoder) or Path(name).is_absolute(), **placed)
+    if loaded.fingerprint != info.encoder.fingerprint:
+        raise EbertError(
+            f"{loaded.name} has other wordpieces or wordpiece vectors than the encoder {folder} was fitted on; "
+            "give the right encoder (encoder=...) or fit the model again ('ebert align')"
+        )
+    return loaded, store, alignment
+
+
 def load_alignment(folder: Path, info: ModelInfo) -> Alignment:
-    """Read W and see that it is the one `ebert.json` speaks of."""
+    """Read W and check that it is the one `ebert.json` speaks of."""
     alignment = Alignment.load(folder / ALIGNMENT)
     if files.sha256(folder / ALIGNMENT) != info.alignment_sha256:
         raise EbertError(

@@ -161,7 +161,7 @@ def guess_names(
     for start in range(0, len(parts), WINDOW):
         window = parts[start : start + WINDOW]
         if any(part not in (known or {}) for part in window):
-            filled = model.fill(map(name_question, window), mode="bert", top=TOP)
+            filled = model.fill([name_question(one) for one in window], mode="bert", top=TOP)
             yield {part: [a.token for a in one.answers] for part, one in zip(window, filled, strict=True)}
         advance(len(window))
 

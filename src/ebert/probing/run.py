@@ -294,7 +294,7 @@ def _hash_entities(model: EBert, questions: Sequence[Question]) -> str:
     titles = sorted({question.entity for question in questions if question.entity is not None})
     digest = hashlib.sha256()
     for window in windows(titles):
-        digest.update(model.carried(window).contiguous().numpy().data)
+        digest.update(model.project(window).contiguous().numpy().data)
     return digest.hexdigest()
 
 

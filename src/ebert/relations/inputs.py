@@ -2,7 +2,7 @@
 
 ``[CLS] ... classic $ World_War_II / World War II $ drama `` # Battleground_(film) / Battle ##ground # '' ... [SEP]``
 
-Samples are cut into pieces once, and the vector of an entity is read and carried once; a batch then costs a look-up.
+Samples are cut into pieces once, and the vector of an entity is read and projected once; a batch then costs a look-up.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -29,14 +29,14 @@ WINDOW = 1024  # samples cut at a time
 
 
 class CachedInjector(Injector):
-    """Remembers entities and their carried vectors, which an epoch meets again and again."""
+    """Remembers entities and their projected vectors, which an epoch meets again and again."""
 
     @classmethod
     def of(cls, injector: Injector) -> "CachedInjector":
         """Take over another one's parts, with the wordpiece vectors on the CPU as a data loader needs them."""
         cached = cls.__new__(cls)
         cached.__dict__.update(injector.on_cpu().__dict__)
-        cached._found, cached._known, cached.longest = {}, {}, injector._longest
+        cached._found, cached._known, cached.longest = {}, {}, injector.longest
         return cached
 
     _found: dict[str, Entity | None]
@@ -51,13 +51,13 @@ class CachedInjector(Injector):
             self._found.update({title: found.get(mention) for title, mention in new.items()})
         return {m: entity for m in mentions if (entity := self._found.get(m.entity)) is not None}
 
-    def carried(self, entities: Sequence[Entity]) -> Tensor:
-        """Give carried vectors, from memory where they have been asked for."""
+    def project(self, entities: Sequence[Entity]) -> Tensor:
+        """Give projected vectors, from memory where they have been asked for."""
         for entity in entities:
             if entity not in self._known:
                 # One by one: the last bit of a product depends on the size of the matrix, and with it on the batch in
                 # which an entity is first met, which is another one after a resume.
-                self._known[entity] = super().carried([entity])[0]
+                self._known[entity] = super().project([entity])[0]
         return torch.stack([self._known[entity] for entity in entities])
 
 
@@ -128,7 +128,9 @@ class Inputs:
 
     def _cut_up(self, passages: Sequence[Passage]) -> list[Pieces]:
         found = self._injector.find({mention for passage in passages for mention in passage.mentions})
-        return self._injector.sequencer([(p, [m for m in p.mentions if m in found]) for p in passages], self.mode)
+        return self._injector.sequencer(
+            [(p, {m: found[m] for m in p.mentions if m in found}) for p in passages], self.mode
+        )
 
     def _all(self, samples: Sequence[Sample], passages: Sequence[Passage]) -> list[Pieces]:
         """Cut passages, or say of which sample one cannot be."""

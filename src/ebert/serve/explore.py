@@ -132,8 +132,8 @@ class Explorer:
         """Give the wordpieces nearest to what the encoder sees of an entity, seen from the middle of them all."""
         table, names = self._pieces
         middle = table.mean(axis=0)
-        carried = self._loaded.model.carried([entity]).numpy().astype(np.float32)  # (1, width)
-        rows, scores = nearest(table - middle, carried - middle, count)
+        projected = self._loaded.model.project([entity]).numpy().astype(np.float32)  # (1, width)
+        rows, scores = nearest(table - middle, projected - middle, count)
         pairs = zip(rows[0].tolist(), scores[0].tolist(), strict=True)
         return [{"token": names[row], "similarity": score} for row, score in pairs]
 

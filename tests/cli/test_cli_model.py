@@ -28,7 +28,7 @@ def test_align_writes_a_model_and_reports(ebert, store, small_bert, tmp_path):
     assert done.json["options"]["length"] == 2
     model = EBert.from_pretrained(tmp_path / "m")
     assert model.alignment.options.intercept
-    assert model.carried(["Paris"]).norm() == pytest.approx(2, rel=1e-4)
+    assert model.project(["Paris"]).norm() == pytest.approx(2, rel=1e-4)
     again = ebert(*arguments)
     assert (again.code, "exists" in again.err) == (2, True)
     people = ebert(*arguments, "--overwrite")

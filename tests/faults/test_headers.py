@@ -232,7 +232,7 @@ def test_descriptions_of_alignments(tmp_path, attack):
             note = (tmp_path / "facts.json").read_bytes().decode("latin-1")
             save_file(tensors, path, metadata={"ebert": note})
             read = Alignment.load(path)
-            read.carry(np.ones((1, 2), np.float32))
+            read.project(np.ones((1, 2), np.float32))
             f"{read.report.pairs:,} {read.report.r2 or 0:.1f} {read.report.top1 or 0:.1f}"
 
         assail(attack, f"facts of alignments ({name})", tmp_path / "facts.json", use)

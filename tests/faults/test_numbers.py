@@ -81,7 +81,7 @@ def test_carried_vectors_have_the_length_that_was_asked_for(scale):
     vectors = (normal(5, DIMENSION) * scale).astype(np.float32)
     with Vectors.from_arrays(words=["a"], word_vectors=np.ones((1, DIMENSION))) as store:
         options = AlignmentOptions(method="none", length=2.5)
-        carried = Alignment.fit(store, {}, np.zeros((1, DIMENSION)), options).carry(vectors)
+        carried = Alignment.fit(store, {}, np.zeros((1, DIMENSION)), options).project(vectors)
     np.testing.assert_allclose(np.linalg.norm(carried, axis=1), 2.5, rtol=1e-5)
     np.testing.assert_allclose(carried[0] / 2.5, vectors[0] / np.linalg.norm(vectors[0].astype(float)), rtol=1e-5)
 
@@ -318,7 +318,7 @@ def test_damaged_words_and_damaged_weights_make_no_alignment(tmp_path):
     with pytest.raises(EbertError, match=r"alignment\.safetensors is damaged .*infinite or not numbers"):
         Alignment.load(tmp_path / "alignment.safetensors")
     with pytest.raises(EbertError, match="too large to be projected, or has values that are not numbers"):
-        fitted.carry(np.full((1, store.dimension), 3e38, np.float32))
+        fitted.project(np.full((1, store.dimension), 3e38, np.float32))
     table[0] = np.nan
     with pytest.raises(EbertError, match="no alignment comes of"):
         Alignment.fit(store, pieces, table, AlignmentOptions(held_out=0))

@@ -1,14 +1,17 @@
-"""get_bert from a hub: a server on this machine that answers like it, asked by a process of its own."""
+"""get_bert from a hub: a server on this machine that answers like it."""
 
+import contextlib
+import io
 import json
-import os
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from bundle_writer import PIECES
 from hub_server import COMMIT, OLD, hub
+from huggingface_hub import constants
 
 from ebert.bert.cache import Manifest, verify
 from ebert.bert.get import get_bert
@@ -43,19 +46,29 @@ def repository(tmp_path_factory):
 
 
 @pytest.fixture
-def get(tmp_path):
-    """Runs get_bert in a process that knows only the given hub and has no mvn."""
+def get(tmp_path, monkeypatch):
+    """Runs get_bert, which knows only the given hub and has no mvn."""
+    monkeypatch.setenv("EBERT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", "/nothing")
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hf" / "hub"))
 
     def run(server, name=NAME, **options):
-        environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
-        environment |= {
-            "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path / "hf"),
-            "HF_HUB_OFFLINE": "0", "EBERT_HOME": str(tmp_path / "home"), "PATH": "/nothing",
-        }  # fmt: skip
-        code = f"from ebert.bert.get import get_bert; print(get_bert({name!r}, **{options!r}))"
-        return subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+        place = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setattr(constants, "ENDPOINT", place)
+        monkeypatch.setattr(
+            constants, "HUGGINGFACE_CO_URL_TEMPLATE", place + "/{repo_id}/resolve/{revision}/{filename}"
         )
+        told, folder = io.StringIO(), None
+        with contextlib.redirect_stderr(told):
+            try:
+                folder = get_bert(name, **options)
+            except EbertError as error:
+                told.write(str(error))
+        return SimpleNamespace(folder=folder, told=told.getvalue())
 
     run.folder = tmp_path / "home" / "bert" / NAME.replace("/", "--")
     return run
@@ -64,11 +77,11 @@ def get(tmp_path):
 def test_fetches_what_is_needed_and_keeps_it_as_it_is(repository, get):
     with hub(NAME, repository) as server:
         done = get(server)
-        assert done.stdout == f"{get.folder}\n", done.stderr
+        assert done.folder == get.folder, done.told
         asked = {path.split("/", 5)[-1] for path in server.asked if "/resolve/" in path}
         count = len(server.asked)
         again = get(server)
-        assert (again.stdout, again.stderr) == (done.stdout, "")
+        assert (again.folder, again.told) == (done.folder, "")
         assert len(server.asked) == count  # from the cache
     assert asked == {"config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json", "model.safetensors"}
     assert {path.name for path in get.folder.iterdir()} == asked | {"ebert-encoder.json"}
@@ -83,7 +96,7 @@ def test_fetches_what_is_needed_and_keeps_it_as_it_is(repository, get):
 
 def test_what_was_fetched_loads_without_a_word(repository, get):
     with hub(NAME, repository) as server:
-        assert get(server).returncode == 0
+        assert get(server).folder
     # In a process of its own, where transformers writes to a stderr that nobody has replaced.
     code = f"""
 from pathlib import Path
@@ -107,11 +120,11 @@ def pickled(repository, tmp_path):
 def test_a_pickle_is_taken_only_if_it_is_asked_for(repository, pickled, get):
     with hub(NAME, pickled) as server:
         done = get(server)
-        assert "only pytorch_model.bin, which is a pickle" in done.stderr
-        assert "ebert bert get NAME --allow-pickle" in done.stderr
+        assert "only pytorch_model.bin, which is a pickle" in done.told
+        assert "ebert bert get NAME --allow-pickle" in done.told
         assert not any("/resolve/" in path for path in server.asked)
         assert not get.folder.exists()
-        assert get(server, allow_pickle=True).returncode == 0
+        assert get(server, allow_pickle=True).folder
     assert not list(get.folder.glob("*.bin"))
     assert Manifest.read(get.folder).variables > 20
     assert verify(get.folder) == []
@@ -146,7 +159,7 @@ def test_a_program_in_a_pickle_is_not_run(pickled, get, tmp_path):
     torch.save({**weights, "more": Evil(tmp_path / "evil")}, pickled / "pytorch_model.bin")
     with hub(NAME, pickled) as server:
         done = get(server, allow_pickle=True)
-    assert "cannot be read as tensors alone" in done.stderr
+    assert "cannot be read as tensors alone" in done.told
     assert not (tmp_path / "evil").exists()
     assert [path.name for path in get.folder.parent.iterdir()] == [f".{get.folder.name}.lock"]
     with pytest.raises(EbertError, match="cannot be read as tensors alone"):
@@ -162,39 +175,39 @@ def test_a_revision_can_be_pinned(repository, get, tmp_path, revision):
     pinned = get.folder.with_name(f"{get.folder.name}@{revision}")
     with hub(NAME, repository, old=old) as server:
         done = get(server, f"{NAME}@{revision}")
-        assert done.stdout == f"{pinned}\n", done.stderr
+        assert done.folder == pinned, done.told
         assert (pinned / "vocab.txt").read_text() == "as it was"
         assert Manifest.read(pinned).artifact == f"{NAME}@{OLD}"
         asked = len(server.asked)
-        assert get(server, f"{NAME}@{revision}").stdout == done.stdout
+        assert get(server, f"{NAME}@{revision}").folder == done.folder
         assert len(server.asked) == asked  # from the cache
         if revision == "v1":
-            assert get(server).stdout == f"{get.folder}\n"
+            assert get(server).folder == get.folder
             assert Manifest.read(get.folder).artifact == f"{NAME}@{COMMIT}"
             done = get(server, f"{NAME}@v2")
-            assert "RevisionNotFoundError" in done.stderr
+            assert "RevisionNotFoundError" in done.told
 
 
 def test_a_repository_that_is_not_there(repository, get):
     with hub(NAME, repository) as server:
         done = get(server, "someone/else")
-    assert done.returncode
-    assert "- hub: RepositoryNotFoundError" in done.stderr
-    assert "- maven: has only" in done.stderr
+    assert done.folder is None
+    assert "- hub: RepositoryNotFoundError" in done.told
+    assert "- maven: has only" in done.told
 
 
 def test_after_the_hub_maven_is_asked(repository, get):
     with hub(NAME, repository) as server:
         done = get(server, "bert-base-cased")
-    assert "trying the next source" in done.stderr
-    assert "- maven: needs `mvn`" in done.stderr
+    assert "trying the next source" in done.told
+    assert "- maven: needs `mvn`" in done.told
 
 
 def test_with_a_source_only_that_is_asked(repository, get):
     with hub(NAME, repository) as server:
         done = get(server, "bert-base-cased", source="hub")
-        assert "- hub: RepositoryNotFoundError" in done.stderr
-        assert "maven" not in done.stderr
+        assert "- hub: RepositoryNotFoundError" in done.told
+        assert "maven" not in done.told
         server.asked.clear()
         get(server, "bert-base-cased", source="maven")
         assert server.asked == []
@@ -203,7 +216,7 @@ def test_with_a_source_only_that_is_asked(repository, get):
 def test_a_download_that_breaks_off_leaves_nothing(repository, get):
     with hub(NAME, repository, broken=["model.safetensors"]) as server:
         done = get(server)
-    assert "the download broke off" in done.stderr
+    assert "the download broke off" in done.told
     assert [path.name for path in get.folder.parent.iterdir()] == [f".{get.folder.name}.lock"]
 
 
@@ -239,8 +252,8 @@ def test_an_unreachable_hub_is_replaced_by_its_clients_cache(repository, get, tm
         port = server.server_port
     server.server_port = port  # closed: nobody listens there any more
     done = get(server)
-    assert done.stdout == f"{get.folder}\n", done.stderr
-    assert "taking someone/small-bert from its cache" in done.stderr
+    assert done.folder == get.folder, done.told
+    assert "taking someone/small-bert from its cache" in done.told
     assert verify(get.folder) == []
     assert Manifest.read(get.folder).artifact == f"{NAME}@{COMMIT}"
     assert load_masked_lm(get.folder)

@@ -6,7 +6,7 @@ import click
 
 from ebert._options import cli_options
 from ebert.cli.common import json_option, overwrite_option, print_facts, print_json
-from ebert.vectors.train.options import PRESETS, VectorTrainingOptions, preset
+from ebert.vectors.train.options import PRESETS, VectorTrainingOptions
 
 
 @click.command("train")
@@ -14,7 +14,6 @@ from ebert.vectors.train.options import PRESETS, VectorTrainingOptions, preset
 @click.option("--out", required=True, help="The folder of the new store.")
 @click.option(
     "--preset",
-    "chosen",
     type=click.Choice(list(PRESETS)),
     default="default",
     show_default=True,
@@ -31,7 +30,7 @@ from ebert.vectors.train.options import PRESETS, VectorTrainingOptions, preset
 def command(
     corpus: str,
     out: str,
-    chosen: str,
+    preset: str,
     given: dict[str, Any],
     keep: str | None,
     checkpoint: float,
@@ -47,13 +46,10 @@ def command(
       ebert vectors train enwiki-corpus --out enwiki-vectors --dim 300 --epochs 5
     """
     from ebert._io.records import read_list
-
-    options = preset(chosen, **given)
-    titles = read_list(keep) if keep else []
-
     from ebert.vectors.train.run import train
 
-    report = train(corpus, out, options, keep=titles, checkpoint_seconds=checkpoint, **how)
+    titles = read_list(keep) if keep else []
+    report = train(corpus, out, preset=preset, keep=titles, checkpoint_seconds=checkpoint, **how, **given)
     if as_json:
         print_json(report)
         return

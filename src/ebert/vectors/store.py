@@ -1,7 +1,7 @@
 """The store of vectors: open, look up, take, nearest, add, save (DESIGN: files on disk)."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -118,31 +118,14 @@ class Vectors(Lookup):
         return store
 
     @classmethod
-    def train(
-        cls,
-        corpus: "Corpus | str | Path",
-        out: str | Path,
-        *,
-        preset: str = "default",
-        threads: int | None = None,
-        keep: Collection[str] = (),
-        resume: bool = False,
-        overwrite: bool = False,
-        checkpoint_seconds: float = 600.0,
-        dtype: str = "float32",
-        **options: Any,
-    ) -> Self:
-        """Train vectors of words and entities from a corpus, save them as a store at `out`, and open it.
+    def train(cls, corpus: "Corpus | str | Path", out: str | Path, **options: Any) -> Self:
+        """Train vectors of a corpus, save them as a store at `out`, and open it.
 
-        `options` are those of ``ebert vectors train`` (`VectorTrainingOptions`); the others are those of `train.run`.
+        The options are those of ``ebert vectors train``: see `ebert.vectors.train.run.train`.
         """
-        from ebert.vectors.train.options import preset as with_preset
         from ebert.vectors.train.run import train
 
-        train(
-            corpus, out, with_preset(preset, **options), threads=threads, keep=keep, resume=resume,
-            overwrite=overwrite, checkpoint_seconds=checkpoint_seconds, dtype=dtype,
-        )  # fmt: skip
+        train(corpus, out, **options)
         return cls.open(out)
 
     @property

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ebert.vectors.catalogue import PAGE
 from ebert.vectors.train import checkpoint, data, trainer
 from ebert.vectors.train.data import TrainingData
 from ebert.vectors.train.options import VectorTrainingOptions
+from ebert.vectors.train.options import preset as with_preset
 from ebert.vectors.train.trainer import TrainingState
 from ebert.wikipedia.corpus import Corpus
 
@@ -25,22 +26,26 @@ from ebert.wikipedia.corpus import Corpus
 def train(
     corpus: Corpus | str | Path,
     out: str | Path,
-    options: VectorTrainingOptions,
+    options: VectorTrainingOptions | None = None,
     *,
+    preset: str = "default",
     threads: int | None = None,
     keep: Collection[str] = (),
     resume: bool = False,
     overwrite: bool = False,
     checkpoint_seconds: float = 600.0,
     dtype: str = "float32",
+    **changes: Any,
 ) -> dict[str, Any]:
     """Train vectors of a corpus and save them as a store at `out`; return what was done.
 
-    Entities in `keep` have a vector whatever their count. A checkpoint is written beside the store every so many
-    seconds; with `resume` a run goes on with the last one, if there is one. With one thread the result depends on the
-    options alone, whether the run was interrupted or not; by default all cores are used.
+    Options that are not given are those of the `preset`, with `changes` such as ``dim=100``. Entities in `keep` have a
+    vector whatever their count. A checkpoint is written beside the store every so many seconds; with `resume` a run
+    goes on with the last one, if there is one. With one thread the result depends on the options alone, whether the
+    run was interrupted or not; by default all cores are used.
     """
     started, out, threads = time.monotonic(), Path(out), threads or os.cpu_count() or 1
+    options = replace(options, **changes) if options else with_preset(preset, **changes)
     _check_installed()
     if not checkpoint_seconds > 0:
         raise EbertError(f"--checkpoint is {checkpoint_seconds:g}; it is a number of seconds above 0")

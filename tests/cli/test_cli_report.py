@@ -5,7 +5,7 @@ import dataclasses
 from fake_runs import make_run, read_json, write_json
 
 from ebert.cli import report
-from ebert.report.document import Options
+from ebert.report.document import ReportOptions as Options
 
 
 def test_a_report(ebert, tmp_path):

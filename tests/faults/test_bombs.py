@@ -24,7 +24,7 @@ import pytest
 from ebert._io.compressed import limit
 from ebert.bert.maven import NOTICE, ROOM, artifact_for, unpack
 from ebert.errors import EbertError
-from ebert.report import classified
+from ebert.report import relations as classified
 
 sys.path.append(str(Path(__file__).parents[1] / "serve"))
 import serve_world

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from ebert import EbertError
-from ebert.report.classified import published, read_runs
-from ebert.report.relations import make_report
+from ebert.report.relations import make_report, published_figures, read_runs
 
 LABELS = [f"P{number}" for number in range(100, 180)]
 PER_RELATION = 20
@@ -144,8 +143,8 @@ def test_what_cannot_be_reported(runs, tmp_path):
 
 
 def test_the_published_figures_are_whole():
-    assert list(published()) == [
+    assert list(published_figures()) == [
         "BERT", "E-BERT-concat", "E-BERT-replace", "Wikipedia2Vec-BERT-concat", "Wikipedia2Vec-BERT-replace", "ERNIE",
     ]  # fmt: skip
-    assert all(len(row) == 6 for row in published().values())
-    assert [row[5] for row in published().values()] == [85.45, 88.38, 87.22, 85.84, 77.45, 88.32]
+    assert all(len(row) == 6 for row in published_figures().values())
+    assert [row[5] for row in published_figures().values()] == [85.45, 88.38, 87.22, 85.84, 77.45, 88.32]

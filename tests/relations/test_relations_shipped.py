@@ -7,7 +7,7 @@ import pytest
 
 from ebert.cli.relations import MODES
 from ebert.relations.evaluate import confusion, scores
-from ebert.report.classified import is_fewrel, read_runs
+from ebert.report.relations import is_fewrel, read_runs
 
 SHIPPED = Path(__file__).parents[2] / "results" / "fewrel"
 FOLDERS = sorted(path.parent for path in SHIPPED.glob("*/run.json"))

@@ -7,8 +7,7 @@ import pytest
 from fake_runs import make_run, read_json, write_json
 
 from ebert.errors import EbertError
-from ebert.report.checking import recompute, verified
-from ebert.report.runs import read_run
+from ebert.report.runs import read_run, recompute, verified
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from fake_runs import make_run
 
-from ebert.report.comparison import Change, baseline, common, difference, pairs
+from ebert.report.comparison import baseline, common, compare, pairs
 from ebert.report.runs import Column, read_run
 
 
@@ -23,7 +23,7 @@ def right(run, mode):
 
 def test_the_difference_is_that_of_the_means(runs):
     run = runs[0]
-    found = difference(Column(run, "concat"), Column(run, "bert"), "uhn")
+    found = compare(Column(run, "concat"), Column(run, "bert"), "uhn")
     kept = run.outcomes.dropped == 0
     net = right(run, "concat").astype(float) - right(run, "bert")
     means = {
@@ -43,18 +43,18 @@ def test_the_difference_is_that_of_the_means(runs):
 def test_covered_only_and_among(runs):
     run = runs[0]
     one, other = Column(run, "concat"), Column(run, "bert")
-    covered = difference(one, other, covered_only=True)
+    covered = compare(one, other, covered_only=True)
     assert covered.questions == run.outcomes.covered.sum()
-    assert covered == difference(one, other, among=run.outcomes.covered)
+    assert covered == compare(one, other, among=run.outcomes.covered)
     # Without a vector every mode is plain BERT: a difference of zero, and no doubt about it.
-    rest = difference(one, other, among=~run.outcomes.covered)
-    assert rest.macro == Change(0, 0, 0)
-    assert difference(one, other, among=np.zeros(len(run.ids), dtype=bool)) is None
+    rest = compare(one, other, among=~run.outcomes.covered)
+    assert rest.macro == Interval(0, 0, 0)
+    assert compare(one, other, among=np.zeros(len(run.ids), dtype=bool)) is None
 
 
 def test_intervals_are_those_of_resampled_questions(runs):
     run = runs[0]
-    found = difference(Column(run, "replace"), Column(run, "bert"), resamples=4000)
+    found = compare(Column(run, "replace"), Column(run, "bert"), resamples=4000)
     net = right(run, "replace").astype(float) - right(run, "bert")
     groups = [net[run.outcomes.relation == number] for number in range(len(run.outcomes.relations))]
     rng = np.random.default_rng(99)
@@ -68,12 +68,12 @@ def test_intervals_are_those_of_resampled_questions(runs):
 
 def test_intervals_are_always_the_same(runs):
     one, other = Column(runs[0], "concat"), Column(runs[1], "concat")
-    assert difference(one, other) == difference(one, other)
+    assert compare(one, other) == compare(one, other)
 
 
 def test_a_pairing_narrows_the_interval(runs):
     """Two modes of one run are right on much the same questions: the paired interval must use that."""
-    found = difference(Column(runs[0], "concat"), Column(runs[0], "bert"))
+    found = compare(Column(runs[0], "concat"), Column(runs[0], "bert"))
     asked = 60
     each = [
         right(runs[0], mode)[runs[0].outcomes.relation == number].var() / asked
@@ -89,15 +89,15 @@ def test_only_common_questions_are_compared(runs, tmp_path):
     here, there = common(runs[0], fewer)
     assert [runs[0].ids[place] for place in here] == [fewer.ids[place] for place in there]
     assert len(here) == len(fewer.ids)
-    found = difference(Column(runs[0], "concat"), Column(fewer, "concat"))
+    found = compare(Column(runs[0], "concat"), Column(fewer, "concat"))
     assert found.questions == len(fewer.ids)
 
 
 def test_clear():
-    assert Change(1, 0.1, 2).clear
-    assert Change(-1, -2, -0.1).clear
-    assert not Change(1, 0, 2).clear
-    assert not Change(1).clear
+    assert Interval(1, 0.1, 2).clear
+    assert Interval(-1, -2, -0.1).clear
+    assert not Interval(1, 0, 2).clear
+    assert not Interval(1).clear
 
 
 def names(found):

@@ -11,7 +11,7 @@ from fake_runs import LAMA, MODES, PEOPLE, make_run, read_json, write_json, writ
 from ebert.errors import EbertError
 from ebert.probing.filters import FILTERS
 from ebert.report import published
-from ebert.report.document import Options
+from ebert.report.document import ReportOptions as Options
 from ebert.report.lama import STEPS, make_report
 
 FAST = Options(resamples=200)

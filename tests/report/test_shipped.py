@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ebert.report.checking import verified
 from ebert.report.published import figures
-from ebert.report.runs import read_run
+from ebert.report.runs import read_run, verified
 
 SHIPPED = Path(__file__).parents[2] / "results" / "lama"
 OTHER_COPY = {"P131", "P276", "P279", "P361", "P1376"}  # where our copy of LAMA is known to differ

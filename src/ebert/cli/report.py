@@ -4,32 +4,21 @@ from pathlib import Path
 
 import click
 
+from ebert._options import cli_options
 from ebert.cli.common import json_option, overwrite_option, print_json
 from ebert.errors import EbertError
+from ebert.report.document import ReportOptions
 
 
 @click.command("report")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("--out", help="The folder of the report: index.html, report.md, tables as CSV, plots as SVG.")
 @click.option("--check", is_flag=True, help="Write no report: compute the metrics again and compare.")
-@click.option("--all-relations", is_flag=True, help="Draw all relations, not only those with a change of 7.5 points.")
-@click.option(
-    "--examples", type=click.IntRange(min=1), default=10, show_default=True, help="Questions gained and lost to show."
-)
-@click.option(
-    "--resamples", type=click.IntRange(min=100), default=3000, show_default=True, help="Resamples of the bootstrap."
-)
+@cli_options(ReportOptions)
 @overwrite_option
 @json_option
 def command(
-    runs: tuple[str, ...],
-    out: str | None,
-    check: bool,
-    all_relations: bool,
-    examples: int,
-    resamples: int,
-    overwrite: bool,
-    as_json: bool,
+    runs: tuple[str, ...], out: str | None, check: bool, options: ReportOptions, overwrite: bool, as_json: bool
 ) -> None:
     """Report on runs of 'ebert probe': tables and plots, ours beside the published figures.
 
@@ -47,10 +36,8 @@ def command(
     if not out:
         raise EbertError("say where the report goes (--out DIR), or only check the metrics (--check)")
     from ebert._io.progress import progress
-    from ebert.report.document import Options
     from ebert.report.lama import STEPS, make_report
 
-    options = Options(all_relations=all_relations, examples=examples, resamples=resamples)
     with progress("report", total=STEPS, unit="parts") as advance:
         summary = make_report(folders, Path(out), options, overwrite=overwrite, advance=advance)
     if as_json:
@@ -65,8 +52,7 @@ def command(
 
 def _check(folders: list[Path], *, as_json: bool) -> None:
     """Recompute the metrics of every run and compare; say of each whether it is right before complaining."""
-    from ebert.report.checking import complaint, recompute
-    from ebert.report.runs import read_run
+    from ebert.report.runs import complaint, read_run, recompute
 
     wrong = []
     for folder in folders:

@@ -6,46 +6,38 @@ question's difference in Hits@1 is -1, 0 or 1, so that drawing n questions with 
 a multinomial distribution: thousands of resamples of 40,000 questions take milliseconds, and nothing is approximated.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert._bootstrap import SEED, bounds
-from ebert.report.runs import Column, Run
+from ebert._bootstrap import SEED, Interval, bounds
+from ebert.probing.filters import FILTERS
+from ebert.report import published
+from ebert.report.document import ReportOptions
+from ebert.report.plots import Look, looks
+from ebert.report.runs import Column, ProbeRun, columns
 
-RESAMPLES = 3000
-
-
-@dataclass(frozen=True)
-class Change:
-    """A difference in points, with its interval if there is one."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def clear(self) -> bool:
-        """Whether the interval leaves no doubt on which side of zero the difference is."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+RESAMPLES = ReportOptions().resamples
 
 
 @dataclass(frozen=True)
-class Difference:
+class Comparison:
     """By how much one column is better than another, over the questions that both have."""
 
     questions: int
     right: tuple[int, int]  # questions that each column has right
-    macro: Change  # relations count the same
-    micro: Change  # questions count the same
-    relations: dict[str, Change]
+    macro: Interval  # relations count the same
+    micro: Interval  # questions count the same
+    relations: dict[str, Interval]
     gained: dict[str, int]  # by relation: questions that only the first column has right
     lost: dict[str, int]  # by relation: questions that only the second column has right
 
 
-def difference(
+def compare(
     one: Column,
     other: Column,
     name: str = "all",
@@ -53,7 +45,7 @@ def difference(
     covered_only: bool = False,
     among: NDArray[np.bool_] | None = None,
     resamples: int = RESAMPLES,
-) -> Difference | None:
+) -> Comparison | None:
     """Compare the Hits@1 of two columns after a filter; none if no question is left.
 
     `among` narrows the questions of the first column's run.
@@ -79,7 +71,7 @@ def difference(
     drawn = _resample(asked, gained, lost, resamples)  # (relations, resamples)
     net = gained - lost
     names = [a.relations[number] for number in present]
-    return Difference(
+    return Comparison(
         questions=int(asked.sum()),
         right=(int(right.sum()), int(other_right.sum())),
         macro=_change((net / asked).mean(), (drawn / asked[:, None]).mean(axis=0)),
@@ -92,7 +84,7 @@ def difference(
     )  # fmt: skip
 
 
-def common(one: Run, other: Run) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def common(one: ProbeRun, other: ProbeRun) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Give the places, in each run, of the questions that both have."""
     if one.ids == other.ids:
         every = np.arange(len(one.ids))
@@ -103,7 +95,7 @@ def common(one: Run, other: Run) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return both[:, 0], both[:, 1]
 
 
-def baseline(column: Column, runs: Sequence[Run]) -> Column | None:
+def baseline(column: Column, runs: Sequence[ProbeRun]) -> Column | None:
     """Find plain BERT for a column: of its own run, else of another run, with the same encoder if there is one."""
     if column.mode == "bert":
         return None
@@ -114,7 +106,7 @@ def baseline(column: Column, runs: Sequence[Run]) -> Column | None:
     return Column(others[0], "bert") if others else None
 
 
-def pairs(runs: Sequence[Run]) -> list[tuple[Column, Column]]:
+def pairs(runs: Sequence[ProbeRun]) -> list[tuple[Column, Column]]:
     """Give the columns to compare: all modes of a run, the same mode of two runs, and others if two runs share none."""
     found: list[tuple[Column, Column]] = []
     for number, run in enumerate(runs):
@@ -127,7 +119,7 @@ def pairs(runs: Sequence[Run]) -> list[tuple[Column, Column]]:
     return list(dict.fromkeys(found))
 
 
-def _between(run: Run, earlier: Run) -> list[tuple[Column, Column]]:
+def _between(run: ProbeRun, earlier: ProbeRun) -> list[tuple[Column, Column]]:
     """Give the columns of two runs to compare; where plain BERT is one of them, the other is held against it."""
     shared = [mode for mode in run.modes if mode in earlier.modes]
     found = [(Column(run, mode), Column(earlier, mode)) for mode in shared]
@@ -152,10 +144,84 @@ def _resample(
     return drawn
 
 
-def _pooled(asked: int, gained: int, lost: int, resamples: int) -> Change:
+def _pooled(asked: int, gained: int, lost: int, resamples: int) -> Interval:
     drawn = _resample(np.array([asked]), np.array([gained]), np.array([lost]), resamples)[0]
     return _change((gained - lost) / asked, drawn / asked)
 
 
-def _change(value: float, drawn: NDArray[np.float64]) -> Change:
-    return Change(*(round(100 * float(x), 4) + 0.0 for x in (value, *bounds(drawn))))
+def _change(value: float, drawn: NDArray[np.float64]) -> Interval:
+    return Interval(*(round(100 * float(x), 4) + 0.0 for x in (value, *bounds(drawn))))
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """The runs of a report with their scores, recomputed from the predictions, by the run's name."""
+
+    runs: Sequence[ProbeRun]
+    scores: Mapping[str, Any]
+    options: ReportOptions
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """All modes of all runs."""
+        return columns(self.runs)
+
+    @cached_property
+    def looks(self) -> dict[str, Look]:
+        """How each column is drawn, by label."""
+        return looks(self.columns)
+
+    @property
+    def is_lama(self) -> bool:
+        """Whether published figures may stand beside ours."""
+        return self.runs[0].is_lama
+
+    @property
+    def filters(self) -> list[str]:
+        """The filters that any run has."""
+        return [name for name in FILTERS if any(name in run.filters for run in self.runs)]
+
+    @cached_property
+    def relations(self) -> list[str]:
+        """All relations, in the order of the runs."""
+        return list(dict.fromkeys(name for run in self.runs for name in run.outcomes.relations))
+
+    @cached_property
+    def questions(self) -> dict[str, Mapping[str, Any]]:
+        """The questions by id, as far as a run has their text; runs over the same questions are read once."""
+        found: dict[str, Mapping[str, Any]] = {}
+        for run in self.runs:
+            if run.has("questions.jsonl") and not all(one in found for one in run.ids):
+                found = {**run.questions(), **found}
+        return found
+
+    @cached_property
+    def without_questions(self) -> list[ProbeRun]:
+        """The runs whose questions no run has the text of."""
+        return [run for run in self.runs if not any(one in self.questions for one in run.ids)]
+
+    @cached_property
+    def changes(self) -> list[tuple[Column, Column, Comparison]]:
+        """Every column beside its plain BERT, on all questions."""
+        found = []
+        for column in self.columns:
+            plain = baseline(column, self.runs)
+            if plain is not None:
+                compared = compare(column, plain, resamples=self.options.resamples)
+                if compared is not None:
+                    found.append((column, plain, compared))
+        return found
+
+    def block(self, column: Column, name: str, *, covered_only: bool = False) -> Mapping[str, Any] | None:
+        """Give the scores of a column after a filter; none if the run did not have the filter."""
+        found: Mapping[str, Any] | None = self.scores[column.run.name][column.mode].get(name)
+        return found["covered_only"] if found is not None and covered_only else found
+
+    def hits(self, column: Column, name: str, *, covered_only: bool = False) -> float | None:
+        """Give the mean Hits@1 of a column after a filter."""
+        block = self.block(column, name, covered_only=covered_only)
+        return block["macro"].get("hits@1") if block else None
+
+    def label(self, relation: str) -> str:
+        """Name a relation for people."""
+        return published.label(relation, is_lama=self.is_lama)

@@ -36,7 +36,7 @@ def figures() -> dict[str, Any]:
 
 def knowbert_means(name: str) -> dict[str, float]:
     """Give the published mean Hits@1 by model, after a filter, on questions with a KnowBert subject."""
-    value: dict[str, float] = figures()["mean hits@1"]["questions with a KnowBert subject"][name]
+    value: dict[str, float] = figures()["mean hits@1"]["questions with a KnowBert subject"].get(name, {})
     return value
 
 
@@ -48,9 +48,10 @@ def covers(relations: Sequence[str]) -> bool:
 def means(name: str, relations: Sequence[str]) -> dict[str, float]:
     """Give the published mean Hits@1 by model, after a filter; over some relations, if they are not all."""
     if covers(relations):
-        value: dict[str, float] = figures()["mean hits@1"]["all questions"][name]
+        value: dict[str, float] = figures()["mean hits@1"]["all questions"].get(name, {})
         return value
-    known = [figures()["relations"][key][name]["hits@1"] for key in relations if key in figures()["relations"]]
+    by_filter = [figures()["relations"][key] for key in relations if key in figures()["relations"]]
+    known = [found[name]["hits@1"] for found in by_filter if name in found]
     models = known[0] if known else {}
     return {model: round(sum(scores[model] for scores in known) / len(known), 4) for model in models}
 

@@ -1,18 +1,152 @@
 """A report on runs of relation classification: scores beside the published ones, differences, relations, confusions."""
 
+import json
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebert._bootstrap import Interval
-from ebert._io import files
-from ebert.relations.evaluate import RESAMPLES, Numbers, confusion, difference, macro_f1, scores
-from ebert.report.classified import Answers, Run, common_splits, is_fewrel, published, published_for, read_runs
-from ebert.report.document import MINUS, Plot, Report, Section, Table
+from ebert._io import compressed, files
+from ebert.errors import EbertError
+from ebert.relations.evaluate import ANSWERS, EVALUATIONS, RESAMPLES, Numbers, confusion, difference, macro_f1, scores
+from ebert.relations.inputs import VARIANTS
+from ebert.report.document import MARKER, MINUS, Plot, Report, Section, Table, as_csv, write_report
 from ebert.report.plots import COLOURS, INK, drawing
-from ebert.report.writing import MARKER, as_csv, write
+from ebert.report.runs import distinct_names
+
+FEWREL = 80  # relations
+
+
+@dataclass(frozen=True)
+class RunAnswers:
+    """What a run answered on the samples of a file, in their order."""
+
+    gold: NDArray[np.int64]
+    given: NDArray[np.int64]
+    vectors: NDArray[np.int64]
+    """How many of the two entities have vectors."""
+    data: dict[str, Any]
+    """Which file it was: name, hash, samples."""
+
+
+@dataclass(frozen=True)
+class RelationsRun:
+    """A run as a report sees it."""
+
+    name: str
+    folder: Path
+    info: dict[str, Any]
+    metrics: dict[str, Any]
+    labels: tuple[str, ...]
+    splits: dict[str, RunAnswers]
+    """By the name of the file: dev, test, ..."""
+
+    @property
+    def mode(self) -> str:
+        """Which variant it is."""
+        return str(self.info["mode"])
+
+    @property
+    def key(self) -> str:
+        """Its name as part of a file's."""
+        return self.name.replace("/", "-")
+
+    def title(self, label: str) -> str:
+        """Give a relation's name beside its label, where known."""
+        name = (self.info.get("names") or {}).get(label)
+        return f"{label} {name}" if name else label
+
+
+def read_runs(folders: Sequence[Path]) -> list[RelationsRun]:
+    """Read complete runs that classify the same relations and have been evaluated on a file that all have in common."""
+    places = [folder.resolve() for folder in folders]
+    if twice := next((folder for folder, place in zip(folders, places, strict=True) if places.count(place) > 1), None):
+        raise EbertError(f"{twice} is given twice; give every run once")
+    runs = [_read(folder, name) for folder, name in zip(folders, distinct_names(places), strict=True)]
+    for run in runs[1:]:
+        if run.labels != runs[0].labels:
+            raise EbertError(f"{runs[0].folder} and {run.folder} have other relations; report them one by one")
+        for split in run.splits.keys() & runs[0].splits.keys():
+            one, other = run.splits[split].data, runs[0].splits[split].data
+            if any(one[key] != other[key] for key in ("sha256", "samples")):
+                raise EbertError(f"{runs[0].folder} and {run.folder} were evaluated on other {split} samples")
+    if not common_splits(runs):
+        raise EbertError(
+            "the runs have no evaluation in common; make them with 'ebert relations evaluate RUN DATA/test.json --keep'"
+        )
+    return runs
+
+
+def common_splits(runs: Sequence[RelationsRun]) -> list[str]:
+    """Give the names of the files that all runs have been evaluated on; test is the last, if it is there."""
+    names = set.intersection(*(set(run.splits) for run in runs))
+    return sorted(names, key=lambda name: (name == "test", name))
+
+
+@cache
+def published_figures() -> dict[str, list[float | None]]:
+    """Give the paper's figures by model: precision, recall and F1 on dev and on test."""
+    text = (resources.files("ebert.report") / "data" / "fewrel.json").read_text(encoding="utf-8")
+    models: dict[str, list[float | None]] = json.loads(text)["models"]
+    return models
+
+
+def is_fewrel(run: RelationsRun) -> bool:
+    """Tell whether a run is about FewRel, whose 80 relations have Wikidata's numbers."""
+    return len(run.labels) == FEWREL and all(re.fullmatch(r"P[0-9]+", label) for label in run.labels)
+
+
+def published_for(run: RelationsRun, split: str) -> list[float | None]:
+    """Give precision, recall and F1 that the paper has for a run's variant, on dev or test."""
+    if not is_fewrel(run) or split not in ("dev", "test"):
+        return [None] * 3
+    row = published_figures()[VARIANTS[run.mode].published]
+    return row[:3] if split == "dev" else row[3:]
+
+
+def _read(folder: Path, name: str) -> RelationsRun:
+    info = files.read_json(folder / "run.json", "a run of 'ebert relations train'")
+    if info.get("kind") != "relations":
+        raise EbertError(f"{folder} is not a run of 'ebert relations train'")
+    if not info.get("complete"):
+        raise EbertError(f"{folder} is not complete; give the command that made it again")
+    try:
+        labels = tuple(info["labels"])
+        number = {label: index for index, label in enumerate(labels)}
+        splits = {path.stem: _answers(path, number) for path in sorted((folder / EVALUATIONS).glob("*.json"))}
+        return RelationsRun(
+            name, folder, info, files.read_json(folder / "metrics.json", "a complete run"), labels, splits
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, EbertError):
+            raise
+        raise EbertError(f"{folder} is damaged ({error}); evaluate or train it again") from None
+
+
+def _answers(figures: Path, number: dict[str, int]) -> RunAnswers:
+    """Read the answers that stand beside the figures of an evaluation; shipped ones are packed."""
+    path = figures.with_name(figures.stem + ANSWERS)
+    shipped = path.with_name(f"{path.name}.xz")
+    try:
+        with compressed.bounded(shipped if shipped.is_file() else path) as file:
+            text = file.read().decode()
+    except compressed.DAMAGED as error:
+        raise EbertError(f"{path} cannot be read ({error}); evaluate the run again with --keep") from None
+    rows = [json.loads(line) for line in text.split("\n") if line]
+    return RunAnswers(
+        gold=np.array([number[row["label"]] for row in rows], np.int64),
+        given=np.array([number[row["given"]] for row in rows], np.int64),
+        vectors=np.array([row["vectors"] for row in rows], np.int64),
+        data=files.read_json(figures, "an evaluation")["data"],
+    )
+
 
 PAIRS = 30  # most frequent confusions to show
 LEAST = 20  # samples of a kind below which an F1 says nothing
@@ -38,10 +172,10 @@ def make_report(
     about = [(f"{run.name}: {run.mode}, {run.info['options']['epochs']} epochs", run.info["command"]) for run in runs]
     report = Report("Relation classification: " + ", ".join(run.name for run in runs), about, [], headlines, sections)
     matrices = {f"tables/matrix-{run.key}.csv": _matrix(run, splits[-1]) for run in runs}
-    return write(report, out, runs=[run.name for run in runs], overwrite=overwrite, more=matrices)
+    return write_report(report, out, runs=[run.name for run in runs], overwrite=overwrite, more=matrices)
 
 
-def _macro(runs: Sequence[Run], splits: Sequence[str], resamples: int) -> Section:
+def _macro(runs: Sequence[RelationsRun], splits: Sequence[str], resamples: int) -> Section:
     tables = []
     for split in splits:
         rows = []
@@ -63,13 +197,13 @@ def _macro(runs: Sequence[Run], splits: Sequence[str], resamples: int) -> Sectio
             "rate and number of epochs (5e-5 and 10 for concat)."]  # fmt: skip
     if not any(map(is_fewrel, runs)):
         return Section("macro", "Macro precision, recall and F1", [], tables)
-    models = [(model, *map(_two, row)) for model, row in published().items()]
+    models = [(model, *map(_two, row)) for model, row in published_figures().items()]
     columns = ("model", "dev P", "dev R", "dev F1", "test P", "test R", "test F1")
     tables.append(Table("published", "As published", columns, models, published=frozenset(range(len(models)))))
     return Section("macro", "Macro precision, recall and F1", text, tables)
 
 
-def _dev(runs: Sequence[Run]) -> Table:
+def _dev(runs: Sequence[RelationsRun]) -> Table:
     """Give what a training itself found on the dev samples that it chose its best epoch by."""
     rows = [
         (run.name, run.mode, run.metrics["best epoch"], run.metrics.get("dev samples"),
@@ -81,7 +215,7 @@ def _dev(runs: Sequence[Run]) -> Table:
     return Table("macro-dev", "Macro scores on dev, of the epoch that was chosen by them, in percent", header, rows)
 
 
-def _curves(runs: Sequence[Run]) -> Section:
+def _curves(runs: Sequence[RelationsRun]) -> Section:
     rows = [
         (run.name, epoch["epoch"], _three(epoch["loss"]), _three(epoch.get("dev loss")), _two(epoch["dev"]["f1"]))
         for run in runs
@@ -104,7 +238,7 @@ def _curves(runs: Sequence[Run]) -> Section:
     return Section("learning", "Learning curves", [], parts)
 
 
-def _differences(runs: Sequence[Run], split: str, resamples: int) -> tuple[Table, list[str]]:
+def _differences(runs: Sequence[RelationsRun], split: str, resamples: int) -> tuple[Table, list[str]]:
     base, lines = runs[0].splits[split], []
     rows = []
     for run in runs[1:]:
@@ -129,7 +263,7 @@ def _differences(runs: Sequence[Run], split: str, resamples: int) -> tuple[Table
     return Table(f"differences-{split}", f"On {split}, beside {runs[0].name}", header, rows), lines
 
 
-def _relations(runs: Sequence[Run], split: str) -> Section:
+def _relations(runs: Sequence[RelationsRun], split: str) -> Section:
     """Give, for every relation, F1 by run, and how often it was found with and without vectors."""
     by_run = [
         scores(confusion(run.splits[split].gold, run.splits[split].given, len(run.labels))).f1 * 100 for run in runs
@@ -152,7 +286,7 @@ def _relations(runs: Sequence[Run], split: str) -> Section:
     return Section("relations", "Every relation", text, [Table("relations", "Relations", tuple(header), rows)])
 
 
-def _found(runs: Sequence[Run], split: str, index: int) -> list[str | int | None]:
+def _found(runs: Sequence[RelationsRun], split: str, index: int) -> list[str | int | None]:
     base = runs[0].splits[split]
     here = base.gold == index
     cells: list[str | int | None] = []
@@ -169,7 +303,7 @@ def _found(runs: Sequence[Run], split: str, index: int) -> list[str | int | None
     return [*cells, *gains[True], *gains[False]]
 
 
-def _confusions(runs: Sequence[Run], split: str) -> Section:
+def _confusions(runs: Sequence[RelationsRun], split: str) -> Section:
     tables = []
     for run in runs:
         table = confusion(run.splits[split].gold, run.splits[split].given, len(run.labels)).copy()
@@ -188,18 +322,18 @@ def _confusions(runs: Sequence[Run], split: str) -> Section:
     return Section("confusions", "Confusions", [f"On {split}."], tables)
 
 
-def _vectors(found: Answers, base: Answers) -> Numbers:
+def _vectors(found: RunAnswers, base: RunAnswers) -> Numbers:
     """Give how many entities of each sample have vectors: by the store of one of two runs, as BERT alone has none."""
     return found.vectors if found.vectors.any() else base.vectors
 
 
-def _matrix(run: Run, split: str) -> str:
+def _matrix(run: RelationsRun, split: str) -> str:
     """Write how often which relation (column) was given for which (row)."""
     table = confusion(run.splits[split].gold, run.splits[split].given, len(run.labels))
     return as_csv([("", *run.labels), *((label, *row) for label, row in zip(run.labels, table.tolist(), strict=True))])
 
 
-def _headlines(runs: Sequence[Run], splits: Sequence[str]) -> list[str]:
+def _headlines(runs: Sequence[RelationsRun], splits: Sequence[str]) -> list[str]:
     lines = []
     for split in splits:
         found = runs[0].splits[split]

@@ -18,14 +18,17 @@ from numpy.typing import NDArray
 from ebert._io import compressed, files
 from ebert.errors import EbertError
 from ebert.probing.filters import FILTERS
-from ebert.probing.metrics import Outcomes
+from ebert.probing.metrics import DECIMALS, Outcomes, score
 
 A_RUN = "a run of 'ebert probe'"
 NOT_COVERED, NO_COUNT = -1, -2  # in place of how often an entity was linked
+# Sums may come out a little differently on another machine, which can move the last decimal by one.
+SLACK = 1.5 * 10**-DECIMALS
+SHOWN = 20  # differences in a message
 
 
 @dataclass(frozen=True, eq=False)  # two runs are the same if they are one: arrays have no single answer
-class Run:
+class ProbeRun:
     """A probing run: `run.json` and the columns of its predictions."""
 
     folder: Path
@@ -105,7 +108,7 @@ class Run:
 class Column:
     """One mode of one run: a column or row of most tables, a colour in the plots."""
 
-    run: Run
+    run: ProbeRun
     mode: str
 
     @property
@@ -114,12 +117,12 @@ class Column:
         return f"{self.run.label} · {self.mode}"
 
 
-def columns(runs: Sequence[Run]) -> list[Column]:
+def columns(runs: Sequence[ProbeRun]) -> list[Column]:
     """Give all modes of all runs."""
     return [Column(run, mode) for run in runs for mode in run.modes]
 
 
-def read_runs(folders: Sequence[Path]) -> list[Run]:
+def read_runs(folders: Sequence[Path]) -> list[ProbeRun]:
     """Read run folders and give them distinct names."""
     if not folders:
         raise EbertError("there is no run to report; give a folder made by 'ebert probe'")
@@ -130,7 +133,7 @@ def read_runs(folders: Sequence[Path]) -> list[Run]:
     return [read_run(path, name) for path, name in zip(folders, distinct_names(found), strict=True)]
 
 
-def read_run(folder: Path, name: str | None = None) -> Run:
+def read_run(folder: Path, name: str | None = None) -> ProbeRun:
     """Read one run folder."""
     if not folder.is_dir():
         raise EbertError(f"there is no run at {folder}")
@@ -158,7 +161,7 @@ def read_run(folder: Path, name: str | None = None) -> Run:
     if len(set(ids)) < len(ids):
         twice = Counter(ids).most_common(1)[0][0]
         raise EbertError(f"{folder}: the question {twice} is in predictions.jsonl twice; probe again")
-    return Run(folder, name or folder.resolve().name, info, tuple(ids), outcomes, np.array(count), tuple(notes))
+    return ProbeRun(folder, name or folder.resolve().name, info, tuple(ids), outcomes, np.array(count), tuple(notes))
 
 
 def _check_info(folder: Path, info: Mapping[str, Any]) -> None:
@@ -239,3 +242,66 @@ def distinct_names(folders: Sequence[Path]) -> list[str]:
             length += 1
         names.append("/".join(folder.parts[-length:]))
     return names
+
+
+def recompute(run: ProbeRun) -> tuple[dict[str, Any], list[str]]:
+    """Compute the scores of a run from its predictions; also say where `metrics.json` and `run.json` differ."""
+    scores = score(run.outcomes, run.filters)
+    said = list(_counts(run))
+    if not run.has("metrics.json") and not run.complete:
+        return scores, said  # a run writes its metrics when it is through
+    written = run.metrics()
+    said += differences(written.get("modes"), scores)
+    if written.get("limit") != run.info.get("limit"):
+        said.append(f"limit: metrics.json has {written.get('limit')}, run.json {run.info.get('limit')}")
+    return scores, said
+
+
+def verified(run: ProbeRun) -> dict[str, Any]:
+    """Compute the scores of a run and complain if its files say something else."""
+    scores, said = recompute(run)
+    if said:
+        raise EbertError(complaint(run.folder, said))
+    return scores
+
+
+def complaint(folder: Path, said: list[str]) -> str:
+    """Put differences into a message."""
+    more = f"\n  and {len(said) - SHOWN:,} more" if len(said) > SHOWN else ""
+    lines = "".join(f"\n  {line}" for line in said[:SHOWN])
+    return (
+        f"{folder / 'metrics.json'} does not agree with the predictions beside it; "
+        f"probe again or restore the files:{lines}{more}"
+    )
+
+
+def differences(written: Any, computed: Any, where: str = "") -> Iterator[str]:
+    """Say where what is written differs from what the predictions give."""
+    if isinstance(written, Mapping) and isinstance(computed, Mapping):
+        for key in dict.fromkeys([*computed, *written]):
+            place = f"{where}, {key}" if where else str(key)
+            if key not in written:
+                yield f"{place}: missing in metrics.json"
+            elif key not in computed:
+                yield f"{place}: in metrics.json, but the predictions give no such score"
+            else:
+                yield from differences(written[key], computed[key], place)
+    elif not _same(written, computed):
+        yield f"{where or 'modes'}: metrics.json has {written!r}, the predictions give {computed!r}"
+
+
+def _same(written: Any, computed: Any) -> bool:
+    if isinstance(written, bool) or not isinstance(written, int | float) or not isinstance(computed, int | float):
+        return False
+    if isinstance(computed, int):
+        return written == computed
+    return abs(written - computed) <= SLACK
+
+
+def _counts(run: ProbeRun) -> Iterator[str]:
+    """Compare the counts of `run.json`, which are final once a run is complete."""
+    if not run.complete:
+        return
+    for name, found in (("questions", len(run.ids)), ("covered", int(run.outcomes.covered.sum()))):
+        if run.info.get(name) != found:
+            yield f"{name}: run.json has {run.info.get(name)!r}, the predictions give {found}"

@@ -37,7 +37,7 @@ def test_the_commands_of_the_specification_are_there():
     assert {value.values[0] for value in commands()} == {
         ("bert", "get"), ("corpus", "build"), ("corpus", "info"), ("corpus", "wikidata"),
         ("vectors", "import"), ("vectors", "info"), ("vectors", "find"), ("vectors", "nearest"), ("vectors", "add"),
-        ("vectors", "add-many"), ("vectors", "export"), ("vectors", "train"),
+        ("vectors", "add-many"), ("vectors", "remove"), ("vectors", "export"), ("vectors", "train"),
         ("align",), ("fill",), ("probe", "lama"), ("probe", "questions"), ("lama", "uhn"), ("report",), ("export",),
         ("starter",), ("doctor",), ("relations", "train"), ("relations", "evaluate"), ("relations", "predict"),
         ("relations", "search"), ("relations", "report"),

@@ -76,6 +76,9 @@ def test_add(ebert, store, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("[1, 1, 1, 1, 1, 1, 1, 1]\n"))
     assert ebert("vectors", "add", store, "Zorblax Inc.", "--vector", "-", "--replace", "--wikidata", "Q7").code == 0
     np.testing.assert_array_equal(Vectors.open(store)["Q7"], np.ones(8))
+    unknown = ebert("vectors", "remove", store, "ZI", "Zorblaxx")
+    assert (unknown.code, "nearest titles: 'Zorblax Inc.'" in unknown.err) == (2, True)
+    assert ebert("vectors", "remove", store, "ZI", "Q7", "--json").json == {"removed": ["Zorblax Inc."], "entities": 3}
 
 
 @pytest.mark.parametrize(

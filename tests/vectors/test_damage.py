@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ebert import EbertError, Vectors
+from ebert.vectors import layout
 
 
 @pytest.fixture
@@ -226,6 +227,7 @@ def test_a_store_of_version_0_1_has_nothing_to_verify(path):
     info = json.loads((path / "store.json").read_text())
     del info["sha256"]
     (path / "store.json").write_text(json.dumps(info | {"format": 1}))
-    Vectors.open(path).close()
+    with Vectors.open(path) as vectors:
+        assert vectors.info.format == layout.FORMAT  # as `layout.MIGRATIONS` made it
     with pytest.raises(EbertError, match="has no hashes to verify"):
         Vectors.open(path, verify=True)

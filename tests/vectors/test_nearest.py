@@ -21,8 +21,7 @@ def cosines(matrix, vector):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("rows_at_a_time", [1, 7, 100, 499, 500, 501, 10_000])
-@pytest.mark.parametrize("top", [1, 10, 500, 600])
+@pytest.mark.parametrize(("rows_at_a_time", "top"), [(1, 10), (7, 1), (499, 10), (500, 500), (10_000, 600)])
 def test_one_pass_in_chunks_gives_what_all_cosines_give(monkeypatch, matrix, dtype, rows_at_a_time, top):
     monkeypatch.setattr(nearest, "CHUNK_BYTES", 4 * DIMENSION * rows_at_a_time)
     stored, queries = matrix.astype(dtype), matrix[:3] + 0.1

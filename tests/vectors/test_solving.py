@@ -52,7 +52,7 @@ def apart(one, other):
     return np.degrees(np.arccos(min(1, one @ other / np.prod(lengths)))), abs(lengths[0] / lengths[1] - 1)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("time", [0.01, 0.15, 0.6])
 def test_it_ends_where_many_small_steps_end(seed, time):
     objective, bag = make(seed, time=time)

@@ -236,3 +236,21 @@ def test_nothing_stays_open(make):
         store.add("New", np.ones(6))
         store.find("New")
         del store
+
+
+def test_a_store_reads_like_a_mapping_of_titles(store):
+    store.add("New", np.ones(6))
+    assert ("Paname" in store, "New" in store, "Nobody" in store) == (True, True, False)
+    assert list(store)[-1] == "New"
+    assert len(list(store)) == len(store)
+    np.testing.assert_array_equal(store["Paname"], store[store.find("Paris")])
+    assert repr(store) == "<Vectors store: 4 words, 10 entities, dimension 6>"
+
+
+def test_names_are_found_together_and_each_once(store, monkeypatch):
+    asked = []
+    find = type(store).find
+    monkeypatch.setattr(type(store), "find", lambda self, name: asked.append(name) or find(self, name))
+    found = store.find_many(["Paris", "Nobody", "Paname", "Paris"])
+    assert {name: entity.title for name, entity in found.items()} == {"Paris": "Paris", "Paname": "Paris"}
+    assert asked == ["Paris", "Nobody", "Paname"]

@@ -1,4 +1,4 @@
-"""``ebert vectors add`` and ``add-many``: entities that nobody trained on."""
+"""``ebert vectors add``, ``add-many`` and ``remove``: entities that nobody trained on, or nobody wants."""
 
 import sys
 from collections.abc import Sequence
@@ -113,6 +113,31 @@ def add_many(store: str, file: str, replace: bool, strict: bool, rejected: str |
     else:
         _show(report, store, entities)
     return 2 if not report.added or (strict and report.bad) else 0
+
+
+@click.command("remove")
+@click.argument("store")
+@click.argument("title", nargs=-1, required=True)
+@json_option
+def remove(store: str, title: tuple[str, ...], as_json: bool) -> None:
+    """Remove entities from a store, at once and for all who have it open.
+
+    Those that were added are gone; those that the store was made with are hidden until they are added again.
+
+    \b
+    Example:
+      ebert vectors remove enwiki-vectors "Zorblax Inc."
+    """
+    from ebert.vectors.store import Vectors
+
+    with Vectors.open(store) as vectors:
+        entities = {name: vectors.known(name) for name in title}  # none is removed if one is unknown
+        removed = [vectors.remove(name).title for name in dict.fromkeys(one.title for one in entities.values())]
+        size = len(vectors)
+    if as_json:
+        print_json({"removed": removed, "entities": size})
+    else:
+        click.echo(f"removed {', '.join(removed)}; {store} now has {size:,} entities")
 
 
 def _show(report: "AddReport", store: str, entities: int) -> None:

@@ -1,13 +1,14 @@
 """``ebert vectors``: stores of word and entity vectors."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from ebert.cli import add
 from ebert.cli.common import json_option, overwrite_option, print_facts, print_json, print_table
 from ebert.errors import EbertError
+from ebert.vectors.layout import StorageDtype
 
 FORMATS = ("auto", "text", "wikipedia2vec", "word2vec-binary", "numpy")
 KINDS = ("prefix", "words", "entities")
@@ -26,6 +27,7 @@ def group() -> None:
 
 group.add_command(add.add)
 group.add_command(add.add_many)
+group.add_command(add.remove)
 
 
 @group.command("import")
@@ -40,7 +42,7 @@ group.add_command(add.add_many)
     help="What the names are: entities where they begin with ENTITY/ and words elsewhere, or all of one kind.",
 )
 @click.option("--names", help="For numpy: the file with the names of the rows, one a line.")
-@click.option("--dtype", type=click.Choice(["float32", "float16"]), default="float32", show_default=True)
+@click.option("--dtype", type=click.Choice(get_args(StorageDtype)), default="float32", show_default=True)
 @click.option("--licence", default="unknown", help="Noted in the store, e.g. 'CC BY-SA 4.0 (Wikipedia)'.")
 @overwrite_option
 @json_option

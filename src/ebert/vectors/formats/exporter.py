@@ -21,7 +21,7 @@ def export_text(vectors: Vectors, out: str | Path, *, decimals: int | None = Non
     `decimals` are significant; by default as many as it takes to read the very same numbers again. The format has no
     place for counts, redirects and Wikidata ids, nor for a tab or a line's end in a word: they become blanks.
     """
-    digits = decimals or (DIGITS["float32"] if len(vectors) > vectors.info.entities else DIGITS[vectors.info.dtype])
+    digits = decimals or DIGITS["float32" if len(vectors.overlay) else vectors.info.dtype]
     line = "%s\t" + " ".join([f"%.{digits}g"] * vectors.dimension) + "\n"
     blanks = str.maketrans("\t\n\r", "   ")
     written = 0
@@ -38,9 +38,5 @@ def _blocks(vectors: Vectors) -> Iterator[tuple[str, Sequence[str], NDArray[np.f
     """Yield words, entities and added entities: prefix, names, numbers."""
     for names, block in vectors.chunks("words"):
         yield "", names, np.asarray(block, np.float32)
-    replaced = {title for title, _ in vectors.added()}
-    for names, block in vectors.chunks("entities"):
-        keep = [index for index, name in enumerate(names) if name not in replaced]
-        yield ENTITY, [names[index] for index in keep], np.asarray(block[keep], np.float32)
-    for title, vector in vectors.added():
-        yield ENTITY, [title], vector[None]
+    for names, block in vectors.entities():
+        yield ENTITY, names, np.asarray(block, np.float32)

@@ -1,5 +1,7 @@
 """Adding an entity by a description."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from described import COUNTS, DIMENSION, TOPICS, WORDS, make_store, outputs
@@ -9,6 +11,7 @@ from ebert.vectors import from_description
 from ebert.vectors.from_description import Bag, Describer, Objective, solve
 from ebert.vectors.train.options import VectorTrainingOptions
 from ebert.vectors.train.run import train
+from ebert.wikipedia.tokens import words_of
 
 
 @pytest.fixture
@@ -55,7 +58,7 @@ def test_words_weigh_as_often_as_subsampling_leaves_them(store):
 
 def test_the_options_that_the_store_was_trained_with_count(store):
     def made(**options):
-        describer = Describer(store.catalogue, store.word_outputs, {"options": options}, lowercase=False)
+        describer = Describer(store.catalogue, store.word_outputs, {"options": options}, words_of)
         return describer.vector("a city of the harbour")
 
     usual = made()
@@ -98,7 +101,8 @@ def test_a_long_description_weighs_as_much_as_a_long_opening(store):
 def test_words_are_lowered_where_the_store_is(tmp_path):
     with make_store(tmp_path / "cased") as cased:
         describers = [
-            Describer(cased.catalogue, cased.word_outputs, {}, lowercase=lowercase) for lowercase in (False, True)
+            Describer(cased.catalogue, cased.word_outputs, {}, partial(words_of, lowercase=lowercase))
+            for lowercase in (False, True)
         ]
     np.testing.assert_array_equal(describers[0].vector("Danish city"), describers[0].vector("Danish city CITY"))
     np.testing.assert_array_equal(describers[1].vector("CITY"), describers[0].vector("city"))

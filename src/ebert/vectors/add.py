@@ -1,13 +1,17 @@
 """Adding entities to a store, one or a whole knowledge base, and removing them: what may be added under which names."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ebert._io.progress import Advance
+from ebert._io.records import read_table
 from ebert.errors import EbertError
 from ebert.text import letters, titles
 from ebert.vectors.entity import Entity, checked
@@ -107,10 +111,16 @@ class Adder:
                     raise EbertError(f"{alias!r} is a name of {owner!r}; use replace=True (--replace) to take it over")
             return self._add(self._addition(wanted, vector, wanted.aliases, replace=replace), vector)
 
-    def add_many(self, rows: Iterable[tuple[int, Mapping[str, Any] | EbertError]], *, replace: bool) -> AddReport:
-        """Add numbered rows, a batch at a time. Each batch is a transaction."""
-        report, source = AddReport(), iter(rows)
-        while batch := list(islice(source, BATCH)):
+    def add_many(self, rows: Iterable[Mapping[str, Any]] | str | Path, *, replace: bool, advance: Advance) -> AddReport:
+        """Add the rows of a table or an iterable, a batch at a time. Each batch is a transaction."""
+        if isinstance(rows, str | Path):
+            with closing(read_table(Path(rows), advance=advance)) as table:
+                return self._add_numbered(table, replace=replace)
+        return self._add_numbered(_numbered(rows, advance), replace=replace)
+
+    def _add_numbered(self, rows: Iterator[tuple[int, Mapping[str, Any] | EbertError]], *, replace: bool) -> AddReport:
+        report = AddReport()
+        while batch := list(islice(rows, BATCH)):
             good: list[_Parsed] = []
             for number, fields in batch:
                 try:
@@ -193,6 +203,12 @@ class Adder:
             return alias
         found = self._names.find(alias)
         return found.title if found and found.title != title else None
+
+
+def _numbered(rows: Iterable[Mapping[str, Any]], advance: Advance) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for numbered in enumerate(rows, 1):
+        yield numbered
+        advance(1)
 
 
 def _parse(number: int, fields: Mapping[str, Any] | EbertError, unused: set[str]) -> _Parsed:

@@ -37,7 +37,7 @@ def copy_on_write(store: "Vectors") -> "Vectors":
         for name in (layout.INFO, *layout.BIG):
             if (store.path / name).exists():
                 _link(store.path / name, folder / name, Path.symlink_to)
-        store.copy_added(folder)
+        store.overlay.copy(folder / store.info.added)
         own = type(store).open(folder)
     files.remove_with(own, folder)
     own.temporary = True
@@ -67,7 +67,7 @@ def with_surfaces(
         hashes = hashes | {layout.CATALOGUE: files.sha256(folder / layout.CATALOGUE)}
         info = replace(vectors.info, made={**vectors.info.made, "mentions": made}, sha256=hashes)
         info.write(folder)
-        vectors.copy_added(folder, info)
+        vectors.overlay.copy(folder / info.added)
     return type(vectors).open(target)
 
 

@@ -131,7 +131,15 @@ def _combine(weights: Floats, outputs: Floats) -> Floats:
 class Describer:
     """Makes vectors of descriptions, for one store."""
 
-    def __init__(self, catalogue: Catalogue, outputs: NDArray[Any], made: Mapping[str, Any], words_of: WordsOf) -> None:
+    def __init__(
+        self, catalogue: Catalogue, outputs: NDArray[Any] | None, made: Mapping[str, Any], words_of: WordsOf
+    ) -> None:
+        if outputs is None:
+            raise EbertError(
+                f"{catalogue.path.parent} has no output vectors, which a description needs: train the store with ebert "
+                "(ebert vectors train), import a Wikipedia2Vec model file instead of its text, or give a vector "
+                "(--vector)"
+            )
         self._catalogue, self._outputs, self._words_of = catalogue, outputs, words_of
         trained = made.get("options")
         self._options = OPTIONS | {

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from ebert import _names
 from ebert._io import files
 from ebert._io.progress import Advance, silent
-from ebert._io.records import read_table
 from ebert._io.trusted import locate
 from ebert.errors import EbertError, UnknownNameError
 from ebert.vectors import copies, layout
@@ -208,13 +207,10 @@ class Vectors(Lookup):
         else:
             found = self.known(query)
             itself, vector = ("entity", found.title), self[found]
-        near: list[Neighbour] = []
-        if kind != "entities":
-            near += near_words(self, self.word_matrix, vector, top + 1)
-        if kind != "words":
-            near += near_entities(self, self.entity_matrix, vector, top + 1)
-        near = [neighbour for neighbour in near if (neighbour.kind, neighbour.name) != itself]
-        return sorted(near, key=lambda neighbour: -neighbour.similarity)[:top]
+        words = near_words(self, self.word_matrix, vector, top + 1) if kind != "entities" else ()
+        entities = near_entities(self, self.entity_matrix, vector, top + 1) if kind != "words" else ()
+        near = [one for one in (*words, *entities) if (one.kind, one.name) != itself]
+        return sorted(near, key=lambda one: -one.similarity)[:top]
 
     def complete(self, typed: str, count: int = 8) -> list[Entity]:
         """Return the entities that somebody who is typing a name may mean, the likeliest first.
@@ -271,10 +267,7 @@ class Vectors(Lookup):
         are committed at a time, and stay whatever happens later. Unlike with `add`, an alias may mean something else
         too: it then names the entity in text but does not find it. The progress is in bytes of the file, or in rows.
         """
-        if isinstance(rows, str | Path):
-            with closing(read_table(Path(rows), advance=advance)) as table:
-                return self._adder.add_many(table, replace=replace)
-        return self._adder.add_many(_numbered(rows, advance), replace=replace)
+        return self._adder.add_many(rows, replace=replace, advance=advance)
 
     def remove(self, name: str) -> Entity:
         """Remove an entity, for every reader, and return what it was. One of the store itself stays on disk, hidden."""
@@ -295,21 +288,12 @@ class Vectors(Lookup):
             writer.finish(licence=self.info.licence, made=dict(self.info.made))
         return Vectors.open(target)
 
-    def copy_added(self, folder: Path, info: layout.StoreInfo | None = None) -> None:
-        """Write what was added here into another store with the same entities, described by `info` or as this one."""
-        self.overlay.copy(folder / (info or self.info).added)
-
     @cached_property
     def _adder(self) -> Adder:
         return Adder(self, self.dimension, lambda: self._describer)
 
     @cached_property
     def _describer(self) -> Describer:
-        if self.word_outputs is None:
-            raise EbertError(
-                f"{self.path} has no output vectors, which a description needs: train the store with ebert (ebert "
-                "vectors train), import a Wikipedia2Vec model file instead of its text, or give a vector (--vector)"
-            )
         return Describer(self.catalogue, self.word_outputs, self.info.made, self.words_of)
 
     # All of it
@@ -380,25 +364,17 @@ def reopen(
     owner: Path, name: str, fingerprint: str, given: Vectors | str | Path | None, *, ours: bool, remedy: str = ""
 ) -> Vectors:
     """Open the store of `owner`, the folder that names it, unless another place or an open store is given."""
-    place: object = given
     if not isinstance(given, Vectors):
         place = locate(owner, name, ours=ours) if given is None else _names.resolve(given, "store")
-    if not isinstance(place, Vectors):
-        if not isinstance(place, str | Path) or not os.path.isdir(place):  # noqa: PTH112
+        if not os.path.isdir(place):  # noqa: PTH112
             raise EbertError(f"the store of {owner} is not at {place}; say where it is now (vectors=..., --vectors)")
-        place = Vectors.open(place)
-    if place.fingerprint != fingerprint:
+        given = Vectors.open(place)
+    if given.fingerprint != fingerprint:
         raise EbertError(
-            f"{place.path} has other words than the store that {owner} was made with; "
+            f"{given.path} has other words than the store that {owner} was made with; "
             f"give the right store (vectors=..., --vectors){remedy}"
         )
-    return place
-
-
-def _numbered(rows: Iterable[Mapping[str, Any]], advance: Advance) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for numbered in enumerate(rows, 1):
-        yield numbered
-        advance(1)
+    return given
 
 
 def _mixed(path: Path, found: object, expected: object) -> EbertError:

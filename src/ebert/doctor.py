@@ -1,4 +1,4 @@
-"""What is wrong with an installation, a store or a model: a list of checks, each with what to do."""
+"""Check an installation, a store or a model; each finding says what to do."""
 
 import importlib.metadata
 import os
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ebert import __version__
+from ebert import __version__, _names
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
@@ -83,9 +83,9 @@ def check_cache() -> Iterator[Check]:
 
 
 def check_path(path: str) -> Iterator[Check]:
-    """Look at a store, a model or an encoder folder."""
-    folder = Path(path)
+    """Look at a store, a model or an encoder: a folder, a hub id or "starter"."""
     try:
+        folder = _names.resolve(path, "model")
         if (folder / "store.json").exists() or not folder.is_dir():
             yield from _store(folder)
         elif (folder / "ebert.json").exists():

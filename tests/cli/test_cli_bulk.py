@@ -38,7 +38,7 @@ def test_encode_prints_counts_and_bad_rows(ebert, model, corpus, tmp_path):
         (["link", "corpus", "CORPUS", "--linker", "nowhere"], "there is no linker at nowhere"),
         (["encode", "corpus", "CORPUS"], "--model or --bert"),
         (["encode", "corpus", "CORPUS", "--model", "MODEL", "--address", "here:1"], "give --engine ray with it"),
-        (["probe", "corpus", "CORPUS", "--bert", "x", "--mode", "concat"], "need entity vectors"),
+        (["probe", "corpus", "CORPUS", "--bert", "x", "--mode", "concat"], "needs entity vectors"),
         (["encode", "corpus", "CORPUS", "--model", "MODEL", "--workers", "1", "--least-workers", "2"], "at least 2"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 from ebert.bulk.inputs import Source
-from ebert.bulk.job import Done, each, load_model, need_text, together
+from ebert.bulk.job import Done, each, need_text, together
 from ebert.bulk.options import ReadOptions
 from ebert.bulk.rows import Bad, Row
 from ebert.errors import EbertError
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ebert.model.ebert import EBert
-    from ebert.model.encode import Encoding
+    from ebert.model.encode import Encoding, Pooling
 
 Pool = Literal["mean", "first", "entities"]
 POOLS: tuple[Pool, ...] = get_args(Pool)
+POOLINGS: "dict[Pool, Pooling]" = {"mean": "mean", "first": "cls", "entities": "entity"}  # of `Encoding.pooled`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +66,8 @@ class EncodeJob:
 
     def load(self, *, device: str | None = None) -> "EncodeWorker":
         """Load the model."""
+        from ebert.model.ebert import load_model
+
         loaded = load_model(self.model, self.bert, self.vectors, device or self.device, self.dtype)
         return EncodeWorker(self, loaded)
 
@@ -110,24 +113,9 @@ class EncodeWorker:
         return sum(len(one.passage.mentions) - len(one.pieces.entities) for _, one, _ in results)
 
     def _pooled(self, one: "Encoding") -> "NDArray[np.float32]":
-        """Give the vectors of a text, shape (1 or mentions, width)."""
-        import torch
-
-        if self._job.pool == "first":
-            states = one.states[:1]
-        elif self._job.pool == "mean":
-            places = [place for place, (start, end) in enumerate(one.pieces.spans) if start < end]
-            if not places:
-                raise EbertError("no piece of the encoder covers any of its text")
-            states = one.states[places].mean(dim=0, keepdim=True)
-        else:
-            found = []
-            for mention in one.passage.mentions:
-                own = one.entity(mention)
-                found.append(one.span(mention.start, mention.end) if own is None else own)
-            states = torch.stack(found) if found else one.states[:0]
-        array: NDArray[np.float32] = states.float().cpu().numpy()
-        return array
+        """Return the vectors of a text, shape (1 or mentions, width)."""
+        array = one.pooled(POOLINGS[self._job.pool])
+        return array[None] if array.ndim == 1 else array
 
     def _table(self, results: "Sequence[tuple[Row, Encoding, NDArray[np.float32]]]") -> "pa.Table":
         import numpy as np

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ebert.bulk.inputs import Source
-from ebert.bulk.job import Done, each, load_model, together
+from ebert.bulk.job import Done, each, together
 from ebert.bulk.options import ReadOptions
 from ebert.bulk.rows import Bad, Row
 from ebert.bulk.run import METRICS
@@ -66,6 +66,8 @@ class ProbeJob:
 
     def load(self, *, device: str | None = None) -> "ProbeWorker":
         """Load the model."""
+        from ebert.model.ebert import load_model
+
         return ProbeWorker(self, load_model(self.model, self.bert, self.vectors, device or self.device, self.dtype))
 
     def finish(self, folder: Path, files: Sequence[Path]) -> dict[str, Any]:

@@ -10,13 +10,13 @@ from ebert._names import find_local
 from ebert.cli.common import device_options, json_option, overwrite_option, print_facts, print_json
 from ebert.cli.engine import engine_of, worker_options
 from ebert.errors import EbertError
+from ebert.model.modes import MODES
 
 if TYPE_CHECKING:
     from ebert.bulk.job import Job
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-MODES = ("bert", "concat", "replace")
 POOLS = ("mean", "first", "entities")
 SHOWN = 3  # bad rows to print
 

@@ -54,7 +54,7 @@ def schedule_options(*, checkpoint_steps: int) -> Callable[[Command], Command]:
 
 
 def torch_dtype(name: str | None) -> "torch.dtype | None":
-    """Give the torch dtype of a ``--dtype``."""
+    """Return the torch dtype of a ``--dtype``."""
     if name is None:
         return None
     import torch

@@ -1,4 +1,4 @@
-"""``ebert doctor``: what is wrong, and what to do."""
+"""``ebert doctor``: find what is wrong, and what to do."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +17,7 @@ COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
 )
 @json_option
 def command(path: tuple[str, ...], clean: bool, as_json: bool) -> int:
-    """Check the installation and the cache, or, given PATHs, stores, models and encoder folders.
+    """Check the installation and the cache, or, given PATHs, stores, models (also 'starter') and encoder folders.
 
     The exit code is 1 if something is wrong with the installation and 2 if it is with a PATH.
 

@@ -11,7 +11,7 @@ import click
 
 from ebert._io.records import read_list
 from ebert._options import cli_options
-from ebert.cli.common import json_option, print_json, print_table, torch_dtype
+from ebert.cli.common import json_option, print_json, print_table
 from ebert.errors import EbertError
 from ebert.model.modes import parse_modes
 from ebert.probing.filters import FILTERS, NAME_BERT, check_filters, own_filters
@@ -130,11 +130,12 @@ def _probe(
     options = replace(options, modes=tuple(modes), filters=tuple(_list(filters)))
 
     from ebert._io.progress import progress
+    from ebert.model.ebert import load_model
     from ebert.probing.ask import read_labels
     from ebert.probing.run import probe
 
     known = read_labels(labels) if labels else None
-    loaded = _load(model, bert, vectors, device, options.precision)
+    loaded = load_model(model, None if model else bert or "", vectors, device, options.precision)
     scores = probe(
         loaded, read, out, options=options, labels=known, overwrite=overwrite, watch=progress,
         name_model=lambda: _name_model(name_bert, loaded, options.precision),
@@ -144,21 +145,6 @@ def _probe(
         print_json(scores)
     else:
         _show(scores, out)
-
-
-def _load(model: str | None, bert: str | None, vectors: str | None, device: str | None, precision: str) -> "EBert":
-    from ebert.model.ebert import EBert
-
-    dtype = torch_dtype(precision) if precision != "int8" else None
-    if model:
-        loaded = EBert.from_pretrained(model, vectors=vectors, device=device, dtype=dtype)
-    else:
-        loaded = EBert.plain(bert or "", device=device, dtype=dtype)
-    if precision == "int8":
-        from ebert.model.int8 import quantize
-
-        quantize(loaded)
-    return loaded
 
 
 def _name_model(name: str, loaded: "EBert", precision: str) -> "EBert":

@@ -21,12 +21,13 @@ from ebert.cli.common import (
 from ebert.cli.relation_texts import Given, as_value, show
 from ebert.errors import EbertError
 from ebert.finetuning.options import RATES
+from ebert.model import modes
 
 if TYPE_CHECKING:
     from ebert.model.ebert import EBert
     from ebert.relations.data import Sample
 
-MODES = ("bert", "concat", "replace", "wikipedia2vec-concat", "wikipedia2vec-replace")
+MODES = (*modes.MODES, "wikipedia2vec-concat", "wikipedia2vec-replace")
 EPOCHS = (3, 4, 5, 6, 7, 8, 9, 10)  # of the paper's grid, which is that of ERNIE
 FILE = click.Path(path_type=Path)
 

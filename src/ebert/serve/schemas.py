@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from ebert.model.modes import Mode
 from ebert.text.titles import is_text
 
 EXAMPLE = "The native language of [[Jean Marais]] is [MASK]."
@@ -17,8 +18,6 @@ NIF = """@prefix nif: <http://persistence.uni-leipzig.org/nlp2rdf/ontologies/nif
   nif:beginIndex "0"^^xsd:nonNegativeInteger ; nif:endIndex "22"^^xsd:nonNegativeInteger ;
   nif:isString "Berlin is in Germany ." .
 """
-
-Mode = Literal["bert", "concat", "replace"]
 
 
 def _sound(text: str) -> str:

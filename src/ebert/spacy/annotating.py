@@ -26,7 +26,7 @@ OVERWRITTEN = "entities of another pipe that were overwritten"
 
 
 def register() -> None:
-    """Tell spaCy of the extensions, unless it knows them."""
+    """Register the extensions with spaCy, unless it knows them."""
     for name in EXTENSIONS:
         if not Span.has_extension(name):
             Span.set_extension(name, default=None)

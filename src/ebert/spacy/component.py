@@ -146,7 +146,7 @@ class EbertLinker(Pipe):
         return self._restore(files.read_json(folder / RECORD, WHAT), folder)
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:  # noqa: ARG002
-        """Give what `to_disk` writes."""
+        """Return what `to_disk` writes."""
         with tempfile.TemporaryDirectory(prefix="ebert-spacy-") as name:
             self.to_disk(name)
             paths = sorted(path for path in Path(name).rglob("*") if path.is_file())
@@ -225,12 +225,12 @@ class EbertLinker(Pipe):
 
 
 def _given(doc: Doc) -> tuple[Mention, ...]:
-    """Give the entities of earlier pipes; the linker asks where they stand and not what is said to be there."""
+    """Return the entities of earlier pipes; the linker asks where they stand and not what is said to be there."""
     return tuple(Mention(entity.start_char, entity.end_char, entity.label_) for entity in doc.ents)
 
 
 def _absolute(path: str | None) -> str | None:
-    """Say where a folder is from anywhere; None if there is none of this name, such as 'starter'."""
+    """Return the absolute path of a folder; None if there is none of this name, such as 'starter'."""
     place = Path(path).expanduser().absolute() if path else None
     return str(place) if place is not None and place.is_dir() else None
 

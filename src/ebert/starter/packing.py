@@ -56,12 +56,12 @@ def unpack(folder: Path, out: Path) -> None:
 
 
 def quantise(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Give a byte for each number and what a step of each row is worth."""
+    """Return a byte for each number and what a step of each row is worth."""
     largest = np.abs(matrix).max(axis=1, initial=0)
     scales = np.where(largest > 0, largest / STEPS, 1).astype(np.float32)
     return np.rint(matrix / scales[:, None]).astype(np.int8), scales
 
 
 def restore(steps: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Give the numbers back."""
+    """Return the numbers of what `quantise` made."""
     return steps * scales[:, None]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebert.wikipedia.names import Names, Numbering
+from ebert.wikipedia.names import NameList, Numbering
 
 # Few letters and lengths around eight, so that many names begin alike: names are compared eight bytes at a time.
 names = st.one_of(
@@ -37,7 +37,7 @@ def test_names_are_numbered_as_a_dictionary_would(parts):
 @settings(deadline=None)
 @given(st.lists(st.tuples(names, st.integers(0, 3)), unique_by=lambda pair: pair[0]))
 def test_the_order_is_by_falling_count_and_then_by_name(pairs):
-    found = Names.of(lines(name for name, _ in pairs).tobytes())
+    found = NameList.of(lines(name for name, _ in pairs).tobytes())
     order = found.by_count(np.array([count for _, count in pairs], np.int64))
     assert listed(found.take(order)) == [name for name, _ in sorted(pairs, key=lambda pair: (-pair[1], pair[0]))]
 
@@ -58,5 +58,5 @@ def test_many_names_and_tables_that_grow(tmp_path):
 def test_no_names():
     assert listed(Numbering().names) == []
     assert Numbering().add(lines([])).tolist() == []
-    empty = Names.of(b"")
+    empty = NameList.of(b"")
     assert len(empty.take(empty.by_count(np.zeros(0, np.int64)))) == 0

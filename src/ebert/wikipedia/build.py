@@ -39,7 +39,7 @@ _OURS = re.compile(r"lock|merged|\d{3}-(part|seam)-\d{6}\.npz|\d{3}-pieces\.json
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PieceTask:
     """A piece of a dump and where to put what is made of it: the work of `make_part`, on any machine."""
 
     dump: Dump
@@ -49,7 +49,7 @@ class Task:
     path: Path
 
 
-Run = Callable[[Callable[[Task], None], Iterable[Task]], Iterator[tuple[Task, None]]]
+Run = Callable[[Callable[[PieceTask], None], Iterable[PieceTask]], Iterator[tuple[PieceTask, None]]]
 """Does the work for all tasks, and yields each when it is done."""
 
 
@@ -182,7 +182,7 @@ class _Reader:
     advance: Advance
     paths: list[Path] = field(default_factory=list)  # of all parts so far
 
-    def tasks(self) -> Iterator[Task]:
+    def tasks(self) -> Iterator[PieceTask]:
         """Yield the pieces of the dump that have no part yet."""
         # A dump whose parts are all there need not be unpacked again, if we know how many it has.
         counted, damaged = self.folder / f"{self.number:03d}-pieces.json", False
@@ -204,7 +204,7 @@ class _Reader:
         if not damaged:
             files.write_json(counted, {"pieces": len(self.paths)})
 
-    def seams(self) -> Iterator[Task]:
+    def seams(self) -> Iterator[PieceTask]:
         """Yield the pages that lay across cuts, as pieces of their own that come after all others."""
         if self.dump.kind in ("bz2", "gz"):  # cut behind pages only
             return
@@ -229,15 +229,15 @@ class _Reader:
                 held = tail
         yield held if PAGE in held else b""
 
-    def _task(self, piece: Piece, kind: str) -> Task:
+    def _task(self, piece: Piece, kind: str) -> PieceTask:
         self.paths.append(self._path(kind, piece.number))
-        return Task(self.dump, piece, self.site, self.options, self.paths[-1])
+        return PieceTask(self.dump, piece, self.site, self.options, self.paths[-1])
 
     def _path(self, kind: str, number: int) -> Path:
         return self.folder / f"{self.number:03d}-{kind}-{number:06d}.npz"
 
 
-def make_part(task: Task) -> None:
+def make_part(task: PieceTask) -> None:
     """Read the pages of a piece and write them as a part."""
     maker = PartMaker(_remembered(task.site), task.options)
     stretches, damage = _stretches(task)
@@ -276,7 +276,7 @@ def _remembered(site: Site) -> Site:
     return site
 
 
-def _stretches(task: Task) -> tuple[list[bytes], DamagedError | None]:
+def _stretches(task: PieceTask) -> tuple[list[bytes], DamagedError | None]:
     """Return the XML of a piece: one stretch, or several with something lost between them if it is damaged."""
     piece, dump = task.piece, task.dump
     if piece.xml is not None:

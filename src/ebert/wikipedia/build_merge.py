@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert._io.progress import Advance, silent
-from ebert.wikipedia.build_part import EXAMPLES, Part, Skipped
+from ebert.wikipedia.build_part import EXAMPLES, CorpusPart, Skipped
 from ebert.wikipedia.corpus import ENTITIES, REDIRECTS, WORDS, array_writer, write_array
-from ebert.wikipedia.names import Names, Numbering
+from ebert.wikipedia.names import NameList, Numbering
 
 Array = NDArray[Any]
 
@@ -40,7 +40,7 @@ def merge(paths: list[Path], folder: Path, skipped: Skipped, advance: Advance = 
     with tempfile.TemporaryFile(dir=folder) as file:
         numbers = _Numbers(file)
         for path in paths:
-            part = Part.load(path)
+            part = CorpusPart.load(path)
             numbers.put(words.add(part.words, part.tokens))
             title = titles.add(part.titles, part.anchor_title)
             numbers.put(title)
@@ -119,7 +119,7 @@ def _write_entities(
     return _inverse(order, len(names))[target]
 
 
-def _follow(redirects: list[Array], names: Names, has_text: Array, skipped: Skipped) -> Array:
+def _follow(redirects: list[Array], names: NameList, has_text: Array, skipped: Skipped) -> Array:
     """Return the title at which one ends that begins at each title: itself, if it is no redirect that counts.
 
     Redirects are pairs of titles, by number. Of two redirects of one title the first counts.
@@ -142,7 +142,7 @@ def _follow(redirects: list[Array], names: Names, has_text: Array, skipped: Skip
     return np.where(circle, here, ends)
 
 
-def _write_redirects(path: Path, names: Names, target: Array, exists: Array, skipped: Skipped) -> int:
+def _write_redirects(path: Path, names: NameList, target: Array, exists: Array, skipped: Skipped) -> int:
     """Write the redirects that lead to entities; return how many there are."""
     source = np.flatnonzero(target != np.arange(len(target)))
     _note(skipped, "redirect to a page that is not there", names, source[~exists[target[source]]])
@@ -153,7 +153,7 @@ def _write_redirects(path: Path, names: Names, target: Array, exists: Array, ski
     return len(source)
 
 
-def _note(skipped: Skipped, reason: str, names: Names, numbers: Array) -> None:
+def _note(skipped: Skipped, reason: str, names: NameList, numbers: Array) -> None:
     if len(numbers):
         skipped.note(reason, "", len(numbers))
     for number in numbers[:EXAMPLES].tolist():
@@ -176,7 +176,7 @@ def _write_text(
             out[name](np.zeros(1, np.int64))
         remembered = iter(numbers)
         for path in paths:
-            part = Part.load(path)
+            part = CorpusPart.load(path)
             word = word_of[next(remembered)]  # (words of the part)
             entity = entity_of[next(remembered)]  # (titles of the part)
             out["tokens"](word[part.tokens])

@@ -61,7 +61,7 @@ class Skipped:
 
 
 @dataclass
-class Part:
+class CorpusPart:
     """Pages with their words and links, by numbers in `words` and `titles`."""
 
     words: Array  # bytes: UTF-8 with a line end behind each word
@@ -91,7 +91,7 @@ class Part:
             np.savez(file, **arrays)
 
     @classmethod
-    def load(cls, path: Path) -> "Part":
+    def load(cls, path: Path) -> "CorpusPart":
         """Read a part."""
         return cls(**_load(path, [field.name for field in fields(cls)]))
 
@@ -153,7 +153,7 @@ class PartMaker:
             return self.skipped.note("page with empty text", title)
         return self._add_text(title, to_plain(source, self._site))
 
-    def part(self, *, head: bytes, tail: bytes, **info: Any) -> Part:
+    def part(self, *, head: bytes, tail: bytes, **info: Any) -> CorpusPart:
         """Return the part, with the fragments of pages before and after those that were added."""
         found = scan("".join(self._texts), tokeniser(self._options.tokeniser))
         paragraphs = np.unique(
@@ -164,7 +164,7 @@ class PartMaker:
         names = list(self._titles)
         for page in np.flatnonzero(np.diff(tokens_before) == 0).tolist():
             self.skipped.note("page without words", names[title[page]])
-        return Part(
+        return CorpusPart(
             words=found.words,
             titles=np.frombuffer("".join(f"{name}\n" for name in names).encode("utf-8", "replace"), np.uint8),
             tokens=found.tokens.astype(np.uint16 if found.different <= 1 << 16 else np.uint32),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ebert._io.progress import Advance, silent
 from ebert.wikipedia.corpus import SURFACES, WORDS, write_array
-from ebert.wikipedia.names import LINE, Names, jit
+from ebert.wikipedia.names import LINE, NameList, jit
 
 LONGEST = 10  # words of a surface
 TALLIED = 1 << 22  # links to count at a time
@@ -24,7 +24,7 @@ def write(folder: Path, *, threads: int, advance: Advance = silent) -> int:
     """Make the table from the text and the links in a folder; return the number of surfaces."""
     arrays = ("tokens", "paragraphs", "anchor_start", "anchor_length", "anchor_entity")
     tokens, paragraphs, starts, lengths, entities = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in arrays)
-    words = Names.of((folder / WORDS).read_bytes())
+    words = NameList.of((folder / WORDS).read_bytes())
     trie, tally = Trie(len(words)), _Tally()
     for begin in range(0, len(starts), TALLIED):
         piece = slice(begin, begin + TALLIED)
@@ -107,14 +107,14 @@ class Trie:
             )  # fmt: skip
         return out
 
-    def names(self, tokens: Array, words: Names) -> Names:
+    def names(self, tokens: Array, words: NameList) -> NameList:
         """Write the surfaces out: their words, joined by blanks."""
         first, length = self._first[: len(self)], self._length[: len(self)]
         ends = np.empty(len(self), np.int64)
         size = _measure(tokens, first, length, words.starts, words.ends, ends)
         data = np.empty(size, np.uint8)
         _join(tokens, first, length, words.starts, words.ends, words.data, data)
-        return Names(data, ends)
+        return NameList(data, ends)
 
     def count(self, tokens: Array, paragraphs: Array, threads: int, advance: Advance = silent) -> Array:
         """Count all occurrences of all surfaces inside paragraphs, nested and overlapping ones too."""

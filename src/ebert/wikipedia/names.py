@@ -33,7 +33,7 @@ LINE = ord("\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NameList:
     """Names, each with a line end behind it."""
 
     data: Array  # bytes, UTF-8
@@ -47,7 +47,7 @@ class Names:
         return self.data[start : self.ends[number]].tobytes().decode("utf-8", "replace")
 
     @classmethod
-    def of(cls, lines: bytes) -> "Names":
+    def of(cls, lines: bytes) -> "NameList":
         """Take lines apart."""
         data = np.frombuffer(lines, np.uint8)
         return cls(data, np.flatnonzero(data == LINE))
@@ -59,13 +59,13 @@ class Names:
         starts[1:] = self.ends[:-1] + 1
         return starts
 
-    def take(self, order: Array) -> "Names":
+    def take(self, order: Array) -> "NameList":
         """Return some of the names, in the order given."""
         starts, ends = self.starts[order], self.ends[order]
         places = np.cumsum(ends - starts + 1) - 1
         data = np.empty(int(places[-1]) + 1 if len(places) else 0, np.uint8)
         _copy(self.data, starts, ends, data)
-        return Names(data, places)
+        return NameList(data, places)
 
     def write(self, path: Path) -> None:
         """Write the names, one a line."""
@@ -108,10 +108,10 @@ class Numbering:
         return self._count
 
     @property
-    def names(self) -> Names:
+    def names(self) -> NameList:
         """All names so far, in the order of their numbers."""
         ends = self._ends[: self._count]
-        return Names(self._data[: ends[-1] + 1 if self._count else 0], ends)
+        return NameList(self._data[: ends[-1] + 1 if self._count else 0], ends)
 
     def add(self, lines: Array) -> Array:
         """Return the numbers of names, known or new; `lines` are bytes with a line end behind each name."""

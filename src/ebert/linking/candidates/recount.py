@@ -21,7 +21,7 @@ from ebert.vectors.lookup import surface_of
 from ebert.vectors.store import Vectors
 from ebert.wikipedia.corpus import WORDS, Corpus
 from ebert.wikipedia.mentions import LONGEST, Trie
-from ebert.wikipedia.names import Names
+from ebert.wikipedia.names import NameList
 from ebert.wikipedia.tokens import WordsOf, words_of
 
 MIN_LINKS = 5  # of a page that counts as linked
@@ -71,7 +71,7 @@ def recount(
 
     The title of an entity and those that redirect to it name it too, as if they had been linked once.
     """
-    names = Names.of((corpus.path / WORDS).read_bytes())
+    names = NameList.of((corpus.path / WORDS).read_bytes())
     page = np.repeat(np.arange(len(choice.kept)), np.diff(np.asarray(corpus.page_anchors)))  # (anchors)
     anchors = np.flatnonzero(choice.kept[page])
     lengths = np.asarray(corpus.anchor_length)[anchors]

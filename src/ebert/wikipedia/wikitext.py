@@ -3,7 +3,7 @@
 Templates, tables, references, files and headings are not part of it; lists are, an entry a paragraph. A line is a
 paragraph: what MediaWiki would join to one paragraph is two here, if somebody broke the line in between.
 
-The reader is written by hand: parsers that build a tree (mwparserfromhell) take many times as long, and more than linear
+The reader is written by hand: parsers that build a tree (mwparserfromhell) take many times as long, and not linear
 time for some pages. One regular expression finds the next piece of markup, and a stack remembers what is open. What is
 written stays in one flat list; something that turns out not to be text is cut off its end again, and something that is
 never closed needs no repair. So the time is linear in the page, whatever is in it.

@@ -226,20 +226,11 @@ def test_a_failed_fetch_leaves_the_old_encoder(home, jar_by_hand):
     assert verify(folder) == []
 
 
-@pytest.mark.parametrize("length", [0, 1000, -200])
-def test_a_damaged_jar_is_named(home, jar_by_hand, length):
-    os.truncate(jar_by_hand, length % jar_by_hand.stat().st_size)
+def test_a_damaged_jar_is_named(home, jar_by_hand):
+    os.truncate(jar_by_hand, 1000)
     with pytest.raises(EbertError, match=re.escape(f"{jar_by_hand} is damaged")):
         get_bert(NAME)
     assert cached() == []
-
-
-def test_a_flipped_byte_in_the_jar_is_noticed(home, jar_by_hand):
-    data = bytearray(jar_by_hand.read_bytes())
-    data[len(data) // 2] ^= 0x10
-    jar_by_hand.write_bytes(data)
-    with pytest.raises(EbertError, match=re.escape(f"{jar_by_hand} is damaged")):
-        get_bert(NAME)
 
 
 def test_a_jar_that_maven_delivers_is_the_one_that_ebert_knows(home, jar, programs, known, tmp_path):

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from ebert.errors import EbertError
 from ebert.linking.document import Linked, LinkedMention
-from ebert.text import markup
+from ebert.text.passage import write_markup
 
 Format = Literal["jsonl", "html", "brackets"]
 
@@ -65,9 +65,9 @@ def brackets(linked: Linked) -> str:
     text, out, done = linked.document.text, "", 0
     for mention in linked.mentions:
         span = [(mention.start - done, mention.end - done, mention.entity.replace("|", "¦"))]
-        out += markup.write(text[done : mention.end], span)
+        out += write_markup(text[done : mention.end], span)
         done = mention.end
-    return out + markup.write(text[done:], [])
+    return out + write_markup(text[done:], [])
 
 
 def article(linked: Linked) -> str:

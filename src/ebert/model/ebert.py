@@ -273,7 +273,7 @@ class EBert(
         size = budget or budget_on(self._encoder.device.type)
 
         def results() -> Iterator[dict[Mode, Any]]:
-            for window in windows(Passage.of(text) for text in texts):
+            for window in windows(text if isinstance(text, Passage) else Passage.parse(text) for text in texts):
                 found = self._injector.find_all(window)
                 columns = [in_order(self._injector.sequences(window, mode, found), size, run) for mode in modes]
                 for row in zip(*columns, strict=True):

@@ -122,7 +122,7 @@ class Sequencer:
         for mention in passage.mentions if feeds_entities(mode) else ():
             if mention not in found:
                 continue
-            surface = passage.surface(mention)
+            surface = text[mention.start : mention.end]
             if "surface" not in parts and (self._mask_token in surface or _MASK.search(surface)):
                 raise EbertError(
                     f"the mention of {mention.entity!r} covers a mask, which would go with it in the mode {mode}"

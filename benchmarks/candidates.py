@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ebert.linking.candidates.table import TableGenerator
+from ebert.linking.candidates.table import MentionTable
 from ebert.linking.document import Document
-from ebert.linking.readers import read
+from ebert.linking.readers.layouts import read
 from ebert.vectors.store import Vectors
 from ebert.vectors.writer import writing
 
@@ -46,7 +46,7 @@ def main() -> None:
 def measure(store: Vectors, texts: list[str]) -> None:
     """Find the spans of the texts, then of a quarter of them and of all as one long text each, nothing remembered."""
     words = sum(len(text.split()) for text in texts)
-    generator = TableGenerator(store)
+    generator = MentionTable(store)
     start = time.process_time()
     found = sum(len(generator(Document("1", text))) for text in texts)
     spent = time.process_time() - start
@@ -59,7 +59,7 @@ def measure(store: Vectors, texts: list[str]) -> None:
 
 
 def _seconds_a_letter(store: Vectors, text: str) -> float:
-    generator = TableGenerator(store)
+    generator = MentionTable(store)
     start = time.process_time()
     generator(Document("1", text))
     return (time.process_time() - start) / len(text)

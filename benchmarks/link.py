@@ -18,7 +18,7 @@ from ebert import EBert, Vectors
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.linker import Linker
 from ebert.linking.options import LinkerOptions
-from ebert.linking.refine import State
+from ebert.linking.refine import ChunkState
 from ebert.model.alignment import Alignment
 from ebert.model.encoder import Encoder
 from ebert.model.options import AlignmentOptions
@@ -102,8 +102,8 @@ def main() -> None:
     print(f"ratio packed: {best['paper'] / best['packed']:.1f}")
 
 
-def _states(linker: Linker, document: Document, spans: int) -> list[State]:
-    return [State(chunk) for chunk in linker.chunks([document], [Everywhere(spans)(document)])]
+def _states(linker: Linker, document: Document, spans: int) -> list[ChunkState]:
+    return [ChunkState(chunk) for chunk in linker.chunks([document], [Everywhere(spans)(document)])]
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import torch
 from ebert import Linker, Vectors
 from ebert._names import resolve
 from ebert.linking.document import Document
-from ebert.linking.readers import read
+from ebert.linking.readers.layouts import read
 
 ROUNDS = (3, 1)
 TEXT = (

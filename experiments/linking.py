@@ -30,12 +30,12 @@ from ebert import Linker, Vectors
 from ebert._io import files
 from ebert._io.home import home
 from ebert._runs import differences
-from ebert.linking.candidates.table import TableGenerator
+from ebert.linking.candidates.table import MentionTable
 from ebert.linking.evaluate import Links, difference, judge, load_scores
 from ebert.linking.options import Mask, Variant
 from ebert.linking.prior import PriorLinker, tune
-from ebert.linking.readers import read
-from ebert.linking.resolve import Resolver
+from ebert.linking.readers.layouts import read
+from ebert.linking.resolve import TitleResolver
 from ebert.linking.wikipedia import HELD_OUT, TRAIN
 from ebert.report.training_curves import draw_convergence
 from ebert.vectors.wikidata_ids import read_ids
@@ -183,7 +183,7 @@ def tool(row: Row, linker: Path, work: Path) -> Links:
     if row.name != PRIOR:
         return Linker.from_pretrained(linker, rounds=row.rounds, variant=row.variant, mask=row.mask)
     store = Vectors.open(work / "vectors")
-    resolver, generator = Resolver(store), TableGenerator(store)
+    resolver, generator = TitleResolver(store), MentionTable(store)
     held_out = resolver.documents(read(str(work / "documents" / HELD_OUT)).documents).documents
     tuned = tune(generator, held_out, same=resolver.same)
     print(f"{PRIOR}: {tuned.options}, {tuned.f1:.2f} on held-out Wikipedia", flush=True)
@@ -199,7 +199,7 @@ def judge_all(row: Row, linker: Path, sets: dict[str, Path], options: argparse.N
             out = figures(options.work, row.name, name, kind)
             if not out.exists():
                 opened = opened or tool(row, linker, options.work)
-                resolver = Resolver(Vectors.open(options.work / "vectors"), read_ids(options.ids))
+                resolver = TitleResolver(Vectors.open(options.work / "vectors"), read_ids(options.ids))
                 resolved = resolver.documents(read(str(data)).documents)
                 start = time.monotonic()
                 found_here = judge(opened, resolved.documents, resolver, given_mentions=kind == KINDS[1])

@@ -23,9 +23,9 @@ from ebert.linking.document import Document
 from ebert.linking.evaluate import difference, judge, read_scores
 from ebert.linking.examples import GOLD, OVER, examples
 from ebert.linking.linker import Linker
-from ebert.linking.options import LinkerOptions, TrainingOptions
-from ebert.linking.readers import read
-from ebert.linking.resolve import Resolver
+from ebert.linking.options import LinkerOptions, LinkTrainingOptions
+from ebert.linking.readers.layouts import read
+from ebert.linking.resolve import TitleResolver
 from ebert.linking.train import train
 from ebert.linking.wikipedia import HELD_OUT, TRAIN
 
@@ -42,7 +42,7 @@ ROWS = {
 }
 
 
-def documents(work: Path, name: str, resolver: Resolver) -> list[Document]:
+def documents(work: Path, name: str, resolver: TitleResolver) -> list[Document]:
     """Read documents of the recipe."""
     return resolver.documents(read(str(work / "documents" / name)).documents).documents
 
@@ -58,7 +58,9 @@ def first_spans(linker: Linker, given: list[Document], spans: int) -> list[Docum
     return given
 
 
-def figures(name: str, options: argparse.Namespace, training: TrainingOptions, facts: dict[str, Any]) -> dict[str, Any]:
+def figures(
+    name: str, options: argparse.Namespace, training: LinkTrainingOptions, facts: dict[str, Any]
+) -> dict[str, Any]:
     """Train a row, go on with it, or find it complete; give its figures, per document too."""
     out = options.work / "strategies" / name.replace(", ", "-").replace(" ", "-")
     if (out / FIGURES).exists():
@@ -68,7 +70,7 @@ def figures(name: str, options: argparse.Namespace, training: TrainingOptions, f
         return known
     model = EBert.from_pretrained(options.work / "model")
     assert model.vectors is not None
-    resolver = Resolver(model.vectors)
+    resolver = TitleResolver(model.vectors)
     held_out = documents(options.work, HELD_OUT, resolver)
     if len(held_out) < 2 * options.documents:
         raise SystemExit(
@@ -121,7 +123,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS))
     options = parser.parse_args()
-    training = TrainingOptions(
+    training = LinkTrainingOptions(
         epochs=options.epochs, learning_rate=options.learning_rate, batch=options.batch, checkpoint_steps=20
     )
     hashes = {name: files.sha256(options.work / "documents" / name) for name in (TRAIN, HELD_OUT)}

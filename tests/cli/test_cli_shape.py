@@ -58,25 +58,10 @@ def test_options_agree_with_the_library():
     assert given["shard_rows"] == ReadOptions().shard_rows
     assert given["text_column"] == ReadOptions().text
     assert (given["least_workers"], given["cpus_per_worker"]) == (Workers().least, Workers().cpus)
-    from typing import get_args
 
-    from ebert.linking.candidates.table import GeneratorOptions
-    from ebert.linking.options import LinkerOptions, Strategy, TrainingOptions, Variant
-    from ebert.linking.readers import LAYOUTS
-    from ebert.linking.wikipedia import Amounts, WikipediaOptions
+    from ebert.linking.readers.layouts import layouts
 
-    assert (get_args(Strategy), get_args(Variant)) == (link.STRATEGIES, link.VARIANTS)
-    assert all(layout in link.LAYOUT_HELP for layout in LAYOUTS)
-    given = link.train.make_context("train", ["DATA", "--model", "MODEL", "--out", "LINKER"]).params
-    chosen = LinkerOptions(strategy=given["strategy"], variant=given["variant"], mask=given["mask"])
-    assert chosen == LinkerOptions(chunk=given["chunk"])
-    spans = {field.name: field.default for field in dataclasses.fields(GeneratorOptions) if field.name in given}
-    assert {name: given[name] for name in spans} == spans
-    training = {field.name: field.default for field in dataclasses.fields(TrainingOptions) if field.name in given}
-    assert {name: given[name] for name in training} == training
-    given = link.group.commands["wikipedia"].make_context("wikipedia", ["C", "--vectors", "V", "--out", "O"]).params
-    assert (given["words"], given["usual"]) == (WikipediaOptions().words, WikipediaOptions().usual)
-    assert (given["documents"], given["held_out"], given["seed"]) == dataclasses.astuple(Amounts())
+    assert all(layout in link.LAYOUT_HELP for layout in layouts())
     sources = next(option for option in cli.commands["bert"].commands["get"].params if option.name == "source")
     assert tuple(sources.type.choices) == tuple(SOURCES)
     import torch

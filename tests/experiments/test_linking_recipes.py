@@ -10,7 +10,7 @@ import encoders
 import pytest
 
 from ebert import EBert, Vectors
-from ebert.linking.evaluate import Counts, DocumentScore, Evaluation
+from ebert.linking.evaluate import Counts, DocumentScore, LinkEvaluation
 
 sys.path.append(str(Path(__file__).parents[1] / "linking"))
 import link_world
@@ -84,7 +84,7 @@ def test_a_linker_is_held_against_the_baselines_that_were_run(tmp_path, ours):
             for row, documents in counts.items():
                 made = [Counts(2, *counted) for counted in documents]
                 scores = tuple(DocumentScore(str(n), one, one, reachable=2) for n, one in enumerate(made))
-                value = Evaluation(scores).value(per_document=True)
+                value = LinkEvaluation(scores).value(per_document=True)
                 path = linking.figures(tmp_path, row, name, kind)
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(json.dumps(value), "utf-8")

@@ -51,7 +51,7 @@ def linker_pieces(model, strategy) -> list[dict]:
     """Return what a linker feeds for Section 5's example, before anything is decoded and after Adams is."""
     from ebert.linking.document import Choice, Document, Span
     from ebert.linking.options import LinkerOptions
-    from ebert.linking.refine import Judged, State
+    from ebert.linking.refine import ChunkState, Verdict
 
     def spans(document):
         found = [("Adams", TITLES[3]), ("Platt", TITLES[0]), ("World Cup", TITLES[4])]
@@ -62,8 +62,8 @@ def linker_pieces(model, strategy) -> list[dict]:
     (chunk,) = linker.chunks([Document("1", TEXT)])
     adams = chunk.spans[0]
     laid = []
-    for decoded in ({}, {adams: Judged(adams, (0.0, 1.0), (0.0, 1.0))}):
-        for one in linker.lay(State(chunk, decoded)):
+    for decoded in ({}, {adams: Verdict(adams, (0.0, 1.0), (0.0, 1.0))}):
+        for one in linker.sequences(ChunkState(chunk, decoded)):
             tokens = linker.tokenizer.convert_ids_to_tokens([max(0, piece) for piece in one.ids])
             pieces = " ".join(one.entities.get(place, token).replace(" ", "_") for place, token in enumerate(tokens))
             laid.append({

@@ -1,10 +1,10 @@
-"""Evaluation against numbers computed by hand."""
+"""LinkEvaluation against numbers computed by hand."""
 
 import pytest
 
 from ebert.errors import EbertError
-from ebert.linking.document import Choice, Document, Span, ignoring
-from ebert.linking.evaluate import Counts, Evaluation, difference, score
+from ebert.linking.document import Choice, Document, Span
+from ebert.linking.evaluate import Counts, LinkEvaluation, difference, score
 from ebert.text.passage import Mention
 
 TEXT = "Adams and Platt play for England in London"
@@ -35,7 +35,7 @@ def test_micro_and_macro():
     links = [GOLD[0], GOLD[1], Mention(25, 32, "London"), Mention(36, 42, "London")]
     two = score(DOCUMENT, links)
     empty = score(Document("3", TEXT), [])
-    found = Evaluation((one, two, empty))
+    found = LinkEvaluation((one, two, empty))
     value = found.value()
     assert value["micro"]["f1"] == pytest.approx(100 * 6 / 9)
     assert value["micro"]["precision"] == pytest.approx(100 * 3 / 5)
@@ -54,7 +54,7 @@ def test_spans_that_are_left_out_are_not_judged():
     document = Document("1", TEXT, GOLD[:1], ignore=((0, 20), (36, 42)))
     links = [GOLD[0], Mention(10, 15, "David Platt"), Mention(36, 42, "London"), Mention(25, 32, "England")]
     assert score(document, links).counts == Counts(gold=1, predicted=2, correct=1)
-    ignored = ignoring(document)
+    ignored = document.ignoring()
     assert ignored(10, 15)
     assert not ignored(0, 5)  # gold is judged wherever it stands
     assert not ignored(18, 22)  # not inside
@@ -71,7 +71,7 @@ def test_candidate_recall_and_vocabulary():
     assert (found.reachable, found.spans) == (1, 3)
     # David Platt is not in the vocabulary: neither he nor the link at his place counts.
     assert found.known == Counts(gold=2, predicted=1, correct=1)
-    value = Evaluation((found,)).value(per_document=True)
+    value = LinkEvaluation((found,)).value(per_document=True)
     assert value["candidate_recall"] == pytest.approx(100 / 3)
     assert value["in_vocabulary"] == {
         "micro": {"precision": 100.0, "recall": 50.0, "f1": pytest.approx(200 / 3)}, "gold": 2,
@@ -82,8 +82,8 @@ def test_candidate_recall_and_vocabulary():
 def test_bootstrap():
     """Where one linker is right in every document and the other in none, every resample has the whole difference."""
     documents = [Document(str(n), TEXT, GOLD) for n in range(20)]
-    right = Evaluation(tuple(score(d, list(GOLD)) for d in documents))
-    wrong = Evaluation(tuple(score(d, [Mention(0, 5, "John Adams")]) for d in documents))
+    right = LinkEvaluation(tuple(score(d, list(GOLD)) for d in documents))
+    wrong = LinkEvaluation(tuple(score(d, [Mention(0, 5, "John Adams")]) for d in documents))
     found = difference(right, wrong, resamples=50)
     assert (found.value, found.low, found.high, found.clear) == (100, 100, 100, True)
     assert difference(right, right, resamples=50).clear is False
@@ -91,8 +91,8 @@ def test_bootstrap():
 
 def test_bootstrap_of_an_even_match_spans_zero():
     documents = [Document(str(n), TEXT, GOLD) for n in range(30)]
-    one = Evaluation(tuple(score(d, list(GOLD) if n % 2 else []) for n, d in enumerate(documents)))
-    other = Evaluation(tuple(score(d, [] if n % 2 else list(GOLD)) for n, d in enumerate(documents)))
+    one = LinkEvaluation(tuple(score(d, list(GOLD) if n % 2 else []) for n, d in enumerate(documents)))
+    other = LinkEvaluation(tuple(score(d, [] if n % 2 else list(GOLD)) for n, d in enumerate(documents)))
     found = difference(one, other, resamples=300)
     assert found.value == pytest.approx(0)
     assert found.low < 0 < found.high
@@ -100,7 +100,7 @@ def test_bootstrap_of_an_even_match_spans_zero():
 
 
 def test_only_the_same_documents_are_compared():
-    one, other = (Evaluation((score(Document(name, TEXT, GOLD), []),)) for name in "ab")
+    one, other = (LinkEvaluation((score(Document(name, TEXT, GOLD), []),)) for name in "ab")
     with pytest.raises(EbertError, match="same documents"):
         difference(one, other)
 

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebert.errors import EbertError
-from ebert.linking.candidates.table import GeneratorOptions, TableGenerator
+from ebert.linking.candidates.table import MentionTable
 from ebert.linking.document import Document
+from ebert.linking.options import CandidateOptions
 
-ALL = GeneratorOptions(min_link_probability=0.0)
+ALL = CandidateOptions(min_link_probability=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def find(store):
     def found(text, options=ALL):
-        return {text[s.start : s.end]: s for s in TableGenerator(store, options)(Document("1", text))}
+        return {text[s.start : s.end]: s for s in MentionTable(store, options)(Document("1", text))}
 
     return found
 
@@ -44,21 +45,21 @@ def test_the_papers_example(find):
 
 
 def test_at_most_n_candidates_renormalised(find):
-    choices = find(link_world.TEXT, GeneratorOptions(candidates=2))["Adams"].choices
+    choices = find(link_world.TEXT, CandidateOptions(candidates=2))["Adams"].choices
     assert [(c.title, round(c.prior, 6)) for c in choices] == [
         ("Tony Adams (footballer)", 0.666667), ("John Adams", 0.333333),
     ]  # fmt: skip
 
 
 def test_least_prior(find):
-    choices = find(link_world.TEXT, GeneratorOptions(min_prior=0.2))["Adams"].choices
+    choices = find(link_world.TEXT, CandidateOptions(min_prior=0.2))["Adams"].choices
     assert [c.title for c in choices] == ["Tony Adams (footballer)", "John Adams"]
     assert sum(c.prior for c in choices) == pytest.approx(1)
 
 
 def test_threshold_on_link_probability(find):
-    assert "opening" not in find(link_world.TEXT, GeneratorOptions(min_link_probability=0.002))
-    assert "opening" in find(link_world.TEXT, GeneratorOptions(min_link_probability=0.001))
+    assert "opening" not in find(link_world.TEXT, CandidateOptions(min_link_probability=0.002))
+    assert "opening" in find(link_world.TEXT, CandidateOptions(min_link_probability=0.001))
 
 
 def test_whitespace_tokenised_text_has_the_same_spans(find):
@@ -75,7 +76,7 @@ def test_headlines_in_capitals(find):
 
 def test_one_letter_in_a_headline(tmp_path):
     table = {"Once Upon a Time": (9, {"England": 9}), "Vitamin A": (9, {"London": 9}), "Vitamin a": (1, {"Cairo": 1})}
-    generator = TableGenerator(link_world.write_store(tmp_path / "store", table=table))
+    generator = MentionTable(link_world.write_store(tmp_path / "store", table=table))
     [once, vitamin] = generator(Document("1", "ONCE UPON A TIME, Vitamin A"))
     assert [once.start, once.end] == [0, 16]
     assert [choice.title for choice in vitamin.choices] == ["London"]  # as it is written
@@ -85,8 +86,8 @@ def test_capitals_count_all_spellings(tmp_path):
     """ "OF" may be a link in a box score, but "of" never is: its occurrences count against it."""
     table = {"OF": (10, {"Injury": 10})}
     store = link_world.write_store(tmp_path / "store", table=table)
-    assert TableGenerator(store)(Document("1", "BANK OF ENGLAND")) == []
-    [span] = TableGenerator(store, ALL)(Document("1", "BANK OF ENGLAND"))
+    assert MentionTable(store)(Document("1", "BANK OF ENGLAND")) == []
+    [span] = MentionTable(store, ALL)(Document("1", "BANK OF ENGLAND"))
     assert span.link_probability == pytest.approx(10 / 2_000_010)
 
 
@@ -97,15 +98,15 @@ def test_capitals_that_are_no_headline_are_what_they_are_as_written(tmp_path):
 
     def found(text):
         return [
-            (text[s.start : s.end], *(c.title for c in s.choices)) for s in TableGenerator(store)(Document("1", text))
+            (text[s.start : s.end], *(c.title for c in s.choices)) for s in MentionTable(store)(Document("1", text))
         ]
 
     assert found("Officials of the WHO said that they are both injured .") == [("WHO", "NATO")]
     assert found("the OPEC, WHO and the UNICEF") == [("WHO", "NATO")]
     for headline in ("MAN WHO SHOT TWO", "WHO", "They are both injured and\nMAN WHO\nwill miss the opening"):
         assert found(headline) == []
-    assert TableGenerator(store).at("the WHO said", 4, 7).choices[0].prior == 1
-    assert [c.title for c in TableGenerator(store).at("MAN WHO SHOT", 4, 7).choices] == ["NATO", "London", "Cairo"]
+    assert MentionTable(store).at("the WHO said", 4, 7).choices[0].prior == 1
+    assert [c.title for c in MentionTable(store).at("MAN WHO SHOT", 4, 7).choices] == ["NATO", "London", "Cairo"]
 
 
 def test_capitals_that_nothing_is_known_of_are_read_otherwise(find):
@@ -137,7 +138,7 @@ def test_the_mark_that_a_name_ends_with_is_part_of_it(tmp_path, text, expected):
     surfaces = ["U S", "Yahoo", "Riot", "Martin King Jr", "McDonald", "Cairo", "Malcolm X"]
     table = {surface: (9, {title: 9}) for surface, title in zip(surfaces, entities, strict=True)}
     store = link_world.write_store(tmp_path / "store", table=table, entities=entities, redirects=[], wikidata=[])
-    [span] = TableGenerator(store)(Document("1", text))
+    [span] = MentionTable(store)(Document("1", text))
     assert text[span.start : span.end] == expected
 
 
@@ -153,7 +154,7 @@ def test_possessives_hyphens_and_the_first_letter(find):
 
 def test_case_is_ignored_on_request_only(find):
     assert "england" not in find("i love england")
-    assert "england" in find("i love england", GeneratorOptions(ignore_case=True))
+    assert "england" in find("i love england", CandidateOptions(ignore_case=True))
 
 
 def test_no_span_runs_over_a_line_or_a_sentence(find):
@@ -175,7 +176,7 @@ def test_a_span_runs_over_the_end_of_a_full_line(find):
 @pytest.mark.parametrize("mark", ["\u200f", "\u202b", "\u2067", "\ufeff", "\u200b", "\u061c", "\U000e0001"])
 def test_marks_that_cannot_be_seen_are_no_part_of_a_name(store, mark):
     text = f"{mark}England{mark} met {mark}{mark}World{mark} Cup{mark}{mark}"
-    found = [(s.start, s.end) for s in TableGenerator(store, ALL)(Document("1", text))]
+    found = [(s.start, s.end) for s in MentionTable(store, ALL)(Document("1", text))]
     world = text.index("World")
     assert found == [(1, 8), (world, text.index("Cup") + 3)]
 
@@ -183,13 +184,13 @@ def test_marks_that_cannot_be_seen_are_no_part_of_a_name(store, mark):
 @pytest.mark.parametrize("mark", ["🎉", "™", "❤️", "👩🏽‍🚀", "\f", "\x0b", "\x85", "°"])
 def test_names_that_touch_a_sign_are_found(store, mark):
     text = f"England{mark} and {mark}England or {mark}England{mark}World Cup"
-    found = TableGenerator(store, ALL)(Document("1", text))
+    found = MentionTable(store, ALL)(Document("1", text))
     assert [text[s.start : s.end] for s in found] == ["England", "England", "England", "World Cup"]
 
 
 def test_a_name_with_a_sign_in_it_is_one(tmp_path):
     table = {"A★Teens": (10, {"England": 10}), "C♯ Minor": (5, {"London": 5}), "Zürich": (5, {"Cairo": 5})}
-    generator = TableGenerator(link_world.write_store(tmp_path / "store", table=table))
+    generator = MentionTable(link_world.write_store(tmp_path / "store", table=table))
 
     def found(text):
         return [(text[span.start : span.end], span.choices[0].title) for span in generator(Document("1", text))]
@@ -204,15 +205,15 @@ def test_dates_are_no_spans(tmp_path):
     table = {"1998": (10, {"1998 FIFA World Cup": 10}), "May 1998": (1, {"Qualifier": 1})}
     store = link_world.write_store(tmp_path / "store", table=table)
     document = Document("1", "in May 1998")
-    assert TableGenerator(store)(document) == []
-    assert len(TableGenerator(store, GeneratorOptions(dates=True))(document)) == 2
+    assert MentionTable(store)(document) == []
+    assert len(MentionTable(store, CandidateOptions(dates=True))(document)) == 2
     store.add("Theresa May", [1, 2, 3, 4], aliases=["May"])  # somebody said that this is a name
-    [may] = TableGenerator(store)(document)
+    [may] = MentionTable(store)(document)
     assert (may.start, may.end, [choice.title for choice in may.choices]) == (3, 6, ["Theresa May"])
 
 
 def test_given_spans_may_be_anything(store):
-    generator = TableGenerator(store, GeneratorOptions(min_link_probability=0.9))
+    generator = MentionTable(store, CandidateOptions(min_link_probability=0.9))
     assert generator(Document("1", link_world.TEXT)) == []
     assert generator.at(link_world.TEXT, 0, 5).choices[0].title == "Tony Adams (footballer)"
     assert generator.at("England's", 0, 9).choices[0].title == "England"
@@ -223,7 +224,7 @@ def test_given_spans_may_be_anything(store):
 
 def test_entities_added_later_are_found_at_once(tmp_path):
     store = link_world.write_store(tmp_path / "store")
-    generator = TableGenerator(store)
+    generator = MentionTable(store)
     text = "Zorblax hired Adams."
     assert [s.start for s in generator(Document("1", text))] == [14]
     store.add("Zorblax Inc.", [1, 2, 3, 4], aliases=["Zorblax"])
@@ -234,7 +235,7 @@ def test_own_entities_with_an_ordinary_name_are_found(tmp_path):
     """A word that stands often in the corpus and is hardly ever a link: whoever adds it as a name wants it found."""
     table = {"opening": (1000, {"Qualifier": 1}), "Slack": (300, {"Qualifier": 1}), "Adams": (100, {"John Adams": 10})}
     store = link_world.write_store(tmp_path / "store", table=table)
-    generator = TableGenerator(store)
+    generator = MentionTable(store)
     text = "Slack and Miss opening met Adams."
     assert [(text[s.start : s.end], s.link_probability) for s in generator(Document("1", text))] == [("Adams", 0.1)]
     store.add("Slack Ltd", [1, 2, 3, 4], aliases=["Slack"])
@@ -243,8 +244,8 @@ def test_own_entities_with_an_ordinary_name_are_found(tmp_path):
     assert list(found) == ["Slack", "Miss", "Adams"]  # the threshold holds for all others, as for "opening"
     assert found["Slack"].link_probability is None  # nothing is known of how often it will be a link
     assert {c.title for c in found["Slack"].choices} == {"Slack Ltd", "Qualifier"}
-    for options in (GeneratorOptions(candidates=1), GeneratorOptions(min_prior=0.9)):
-        slack = TableGenerator(store, options)(Document("1", text))[0]
+    for options in (CandidateOptions(candidates=1), CandidateOptions(min_prior=0.9)):
+        slack = MentionTable(store, options)(Document("1", text))[0]
         assert "Slack Ltd" in {c.title for c in slack.choices}  # though the other was linked as often
     assert found["Miss"].link_probability is None
     assert found["Adams"].link_probability == 0.1
@@ -255,17 +256,17 @@ def test_another_vector_changes_no_link_probability(tmp_path):
     """An entity that takes the place of one of the store keeps what was counted for it."""
     store = link_world.write_store(tmp_path / "store")
     text = "Adams at the opening of the Qualifier."
-    before = TableGenerator(store)(Document("1", text))
+    before = MentionTable(store)(Document("1", text))
     store.add("Qualifier", [1, 2, 3, 4], replace=True)
     store.add("Tony Adams (footballer)", [1, 2, 3, 4], replace=True)
-    after = TableGenerator(store)(Document("1", text))
+    after = MentionTable(store)(Document("1", text))
     assert [s for s in after if text[s.start : s.end] != "Qualifier"] == before  # whose title had been in no text
 
 
 def test_an_uncased_store(tmp_path):
     table = {"adams": (10, {"John Adams": 5})}
     store = link_world.write_store(tmp_path / "store", table=table, lowercase=True)
-    [span] = TableGenerator(store)(Document("1", "ÁDAMS said"))
+    [span] = MentionTable(store)(Document("1", "ÁDAMS said"))
     assert (span.start, span.end) == (0, 5)
 
 
@@ -300,4 +301,4 @@ def test_any_text_will_do(find, text):
 @pytest.mark.parametrize("bad", [{"candidates": 0}, {"min_link_probability": 2.0}, {"longest": 0}, {"min_prior": 1.0}])
 def test_bad_options(bad):
     with pytest.raises(EbertError):
-        GeneratorOptions(**bad)
+        CandidateOptions(**bad)

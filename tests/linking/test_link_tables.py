@@ -9,13 +9,14 @@ import pytest
 from ebert import Vectors
 from ebert.errors import EbertError
 from ebert.linking.candidates import knowbert
-from ebert.linking.candidates.given import GivenGenerator
+from ebert.linking.candidates.generator import read_candidates
 from ebert.linking.candidates.recount import choose_pages, page_numbers, recount, title_surfaces
-from ebert.linking.candidates.table import GeneratorOptions, TableGenerator
+from ebert.linking.candidates.table import MentionTable
 from ebert.linking.document import Document
+from ebert.linking.options import CandidateOptions
 from ebert.vectors.copies import with_surfaces
 
-ALL = GeneratorOptions(min_link_probability=0.0)
+ALL = CandidateOptions(min_link_probability=0.0)
 
 
 @pytest.fixture
@@ -118,7 +119,7 @@ def test_knowberts_table(store, tmp_path):
         "candidates that the store does not have": 2, "mentions without words": 1, "surfaces without a candidate": 1,
     }  # fmt: skip
     assert report.examples == ["Nobody,_Somewhere", "Paris"]
-    [span] = TableGenerator(made, ALL)(Document("1", "Adams"))
+    [span] = MentionTable(made, ALL)(Document("1", "Adams"))
     assert [(c.title, round(c.prior, 4)) for c in span.choices] == [
         ("Tony Adams (footballer)", 0.7778), ("John Adams", 0.2222),
     ]  # fmt: skip
@@ -196,7 +197,7 @@ def test_a_folder_is_no_table(store, tmp_path):
 def given(tmp_path, store, *rows):
     path = tmp_path / "candidates.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    return GivenGenerator.read(path, store)
+    return read_candidates(path, store)
 
 
 def test_given_priors_by_title(tmp_path, store):
@@ -269,3 +270,13 @@ def test_given_candidates_without_any_prior_can_be_chosen_all_the_same(tmp_path,
 def test_broken_candidates(tmp_path, store, row):
     with pytest.raises(EbertError, match="line 1"):
         given(tmp_path, store, row)
+
+
+def test_knowberts_table_as_given_candidates(tmp_path, store):
+    path = tmp_path / "table.txt"
+    path.write_text(KNOWBERT, "utf-8")
+    generator = read_candidates(path, store, candidates=1)
+    [span] = generator(Document("1", "so Adams went"))
+    assert (span.start, span.end, [choice.title for choice in span.choices]) == (3, 8, ["Tony Adams (footballer)"])
+    assert generator.describe()["file"] == "table.txt"
+    assert dict(generator.dropped) == {"candidates that the store does not have": 2}

@@ -8,25 +8,14 @@ import numpy as np
 import pytest
 
 from ebert.errors import EbertError
-from ebert.linking.candidates.table import GeneratorOptions, TableGenerator
+from ebert.linking.candidates.table import MentionTable
 from ebert.linking.document import Document
 from ebert.linking.evaluate import judge, read_scores
-from ebert.linking.prior import PriorLinker, PriorOptions, not_overlapping, tune
-from ebert.linking.readers import Label, Labelled, read
-from ebert.linking.resolve import Resolver
-from ebert.linking.wikipedia import (
-    HELD_OUT,
-    INFO,
-    TRAIN,
-    Amounts,
-    Article,
-    WikipediaOptions,
-    documents,
-    from_corpus,
-    from_dumps,
-    prepare,
-    prose,
-)
+from ebert.linking.options import CandidateOptions, PriorOptions, WikipediaOptions
+from ebert.linking.prior import PriorLinker, not_overlapping, tune
+from ebert.linking.readers.layouts import Label, Labelled, read
+from ebert.linking.resolve import TitleResolver
+from ebert.linking.wikipedia import HELD_OUT, INFO, TRAIN, Article, documents, from_corpus, from_dumps, prepare, prose
 from ebert.text.passage import Mention
 from ebert.wikipedia.wikitext import Anchor
 
@@ -40,7 +29,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def generator(store):
-    return TableGenerator(store, GeneratorOptions(min_link_probability=0.0))
+    return MentionTable(store, CandidateOptions(min_link_probability=0.0))
 
 
 def article(title, marked):
@@ -59,7 +48,7 @@ def article(title, marked):
 
 def made(generator, store, title, marked, **options):
     [document] = documents(
-        [article(title, marked)], generator, Resolver(store), WikipediaOptions(**{"min_links": 1, **options})
+        [article(title, marked)], generator, TitleResolver(store), WikipediaOptions(**{"min_links": 1, **options})
     )
     words = lambda spans: [document.text[start:end] for start, end in spans]  # noqa: E731
     return document, [(document.text[m.start : m.end], m.entity) for m in document.gold], words(document.ignore)
@@ -119,7 +108,8 @@ def test_titles_become_those_of_the_store(generator, store):
 
 def test_articles_with_too_few_links_are_passed_over(generator, store):
     assert (
-        list(documents([article("A", "[[Cairo]] alone" + PAD)], generator, Resolver(store), WikipediaOptions())) == []
+        list(documents([article("A", "[[Cairo]] alone" + PAD)], generator, TitleResolver(store), WikipediaOptions()))
+        == []
     )
 
 
@@ -156,7 +146,7 @@ def test_articles_of_a_corpus(world):
     assert found[0].text[first.start : first.end] == first.title == "France"
     assert found[0].text.split("\n")[0] == "Paris 0 is the capital of France where cheese is eaten"
     for one in found:
-        assert all(one.text[a.start : a.end] for a in one.anchors)
+        assert [one.text[a.start : a.end] for a in one.anchors] == [a.title for a in one.anchors] != []
 
 
 DUMP = """<mediawiki><page><title>{}</title><ns>0</ns><revision><text>{}</text></revision></page>
@@ -182,7 +172,9 @@ def test_prepare(tmp_path):
     corpus = corpora.write_corpus(tmp_path / "corpus", pages)
     store = link_world.write_store(tmp_path / "store")
     out = tmp_path / "documents"
-    info = prepare(corpus, store, out, amounts=Amounts(8, 2), leave_out=["Page 3", "page_5", "Nothing"])
+    info = prepare(
+        corpus, store, out, options=WikipediaOptions(documents=8, held_out=2), leave_out=["Page 3", "page_5", "Nothing"]
+    )
     assert info["left_out"] == ["Page 3", "Page 5"]
     train, held = read(out / TRAIN).documents, read(out / HELD_OUT).documents
     assert (len(train), len(held)) == (8, 2)
@@ -205,10 +197,10 @@ def test_prepare(tmp_path):
 
 
 def test_resolving(store):
-    resolver = Resolver(store, {312: "https://en.wikipedia.org/wiki/Cairo"})
+    resolver = TitleResolver(store, {312: "https://en.wikipedia.org/wiki/Cairo"})
     assert resolver.title(("Q21", "anything")) == "England"  # an id that the store knows
     assert resolver.title(("Q312", "London")) == "Cairo"  # an id of the list goes before a name, which may mislead
-    assert Resolver(store, {312: "Apple Inc."}).title(("Q312", "London")) is None  # known, and not in the store
+    assert TitleResolver(store, {312: "Apple Inc."}).title(("Q312", "London")) is None  # known, and not in the store
     assert resolver.title(("Q999", "tony_Alexander_Adams")) == "Tony Adams (footballer)"  # by name, a redirect
     assert resolver.title(("https://en.wikipedia.org/wiki/John_Adams",)) == "John Adams"
     assert resolver.title(("Q999", "Nobody")) is None
@@ -218,7 +210,7 @@ def test_resolving(store):
 def test_a_page_that_is_called_like_an_id(tmp_path):
     """In Wikipedia, Q60 is a bus of New York City, which has that id in Wikidata."""
     entities = [*link_world.ENTITIES, "Q84", "Q999"]
-    resolver = Resolver(link_world.write_store(tmp_path / "store", entities=entities), {7: "Cairo"})
+    resolver = TitleResolver(link_world.write_store(tmp_path / "store", entities=entities), {7: "Cairo"})
     assert resolver.title(("Q84", "anything")) == resolver.title(("Q84",)) == "London"
     assert resolver.title(("Q999", "England")) == "England"
     assert resolver.title(("Q999",)) == "Q999"  # there is nothing else that it could mean
@@ -228,12 +220,12 @@ def test_a_page_that_is_called_like_an_id(tmp_path):
 
 def test_unresolved_gold_is_missed_and_counted(store):
     labelled = Labelled("1", "Adams met Nemo", (Label(0, 5, ("John_Adams",)), Label(10, 14, ("Q999", "Nemo"))))
-    resolver = Resolver(store)
+    resolver = TitleResolver(store)
     found = resolver.documents([labelled])
     assert (found.gold, found.missing, found.unresolved) == (2, 1, {"Nemo": 1})
     assert found.documents[0].gold == (Mention(0, 5, "John Adams"), Mention(10, 14, "Nemo"))
     labelled = Labelled("2", "Adams sings", (Label(0, 5, ("Q7", "John Adams")),))  # called so, and somebody else
-    found = Resolver(store, {7: "John Adams (composer)"}).documents([labelled])
+    found = TitleResolver(store, {7: "John Adams (composer)"}).documents([labelled])
     assert (found.missing, found.documents[0].gold) == (1, (Mention(0, 5, "John Adams (composer)"),))
 
 
@@ -243,15 +235,15 @@ def test_unresolved_gold_is_missed_and_counted(store):
 def test_prior_links_the_likeliest(store, generator):
     """World Cup has link probability 0.5, England 0.3, Platt 0.2, Adams 0.1 and 'opening' 0.001."""
     document = Document("1", link_world.TEXT)
-    [linked] = PriorLinker(generator, PriorOptions(0.15)).link([document])
+    [linked] = PriorLinker(generator, PriorOptions(threshold=0.15)).stream([document])
     assert [(m.text, m.entity) for m in linked.mentions] == [
         ("Platt", "David Platt (footballer)"), ("England", "England"), ("World Cup", "FIFA World Cup"),
     ]  # fmt: skip
     platt = linked.mentions[0]
     assert (platt.probability, platt.null) == (pytest.approx(0.2 * 0.75), pytest.approx(0.8))
-    [linked] = PriorLinker(generator, PriorOptions(0.1)).link([document])
+    [linked] = PriorLinker(generator, PriorOptions(threshold=0.1)).stream([document])
     assert linked.mentions[-1].text == "World Cup qualifier"  # the longest of those that overlap
-    [linked] = PriorLinker(generator, PriorOptions(0.1, "probability")).link([document])
+    [linked] = PriorLinker(generator, PriorOptions(threshold=0.1, rule="probability")).stream([document])
     assert linked.mentions[-1].text == "World Cup"
 
 
@@ -275,12 +267,12 @@ def test_judging_with_and_without_given_mentions(store, generator):
         Mention(57, 64, "Nobody"),
     )  # fmt: skip
     document = Document("1", link_world.TEXT, gold)
-    linker = PriorLinker(generator, PriorOptions(0.1))
-    found = judge(linker, [document], Resolver(store))
+    linker = PriorLinker(generator, PriorOptions(threshold=0.1))
+    found = judge(linker, [document], TitleResolver(store))
     # Adams (a redirect to him) is right, Platt is not, England's span is another, World Cup qualifier is not gold.
     assert (found.counts.gold, found.counts.predicted, found.counts.correct) == (4, 4, 1)
     assert found.candidate_recall == 2 / 4
-    given = judge(linker, [document], Resolver(store), given_mentions=True)
+    given = judge(linker, [document], TitleResolver(store), given_mentions=True)
     assert (given.counts.predicted, given.counts.correct) == (4, 2)
     assert given.candidate_recall == 3 / 4
     assert given.known.gold == 3
@@ -291,6 +283,6 @@ def test_judging_with_and_without_given_mentions(store, generator):
 
 
 def test_documents_without_anything(store, generator):
-    found = judge(PriorLinker(generator), [Document("1", ""), Document("2", "none")], Resolver(store))
+    found = judge(PriorLinker(generator), [Document("1", ""), Document("2", "none")], TitleResolver(store))
     assert found.counts.f1 == 1
     assert found.candidate_recall is None

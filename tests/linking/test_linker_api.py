@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from html import unescape
@@ -13,9 +14,9 @@ import torch
 
 import ebert
 from ebert import EbertError, Linker, Passage
-from ebert.linking.candidates.table import GeneratorOptions, TableGenerator
+from ebert.linking.candidates.table import MentionTable
 from ebert.linking.document import Choice, Document, Linked, LinkedMention, Scored, Span
-from ebert.linking.options import LinkerOptions, TrainingOptions
+from ebert.linking.options import CandidateOptions, LinkerOptions, LinkTrainingOptions
 from ebert.linking.output import as_json, lines
 from ebert.linking.sequences import BETWEEN, OVERLAPPING
 
@@ -38,7 +39,7 @@ def everywhere(document):
 
 def test_mentions_have_everything():
     linker = tiny.linker()
-    mentions = linker(TEXT)
+    mentions = linker(TEXT).mentions
     assert mentions
     for mention in mentions:
         assert TEXT[mention.start : mention.end] == mention.text
@@ -56,7 +57,7 @@ def test_mentions_have_everything():
 
 def test_a_threshold_leaves_out_the_unsure():
     linker = tiny.linker()
-    mentions = linker(TEXT)
+    mentions = linker(TEXT).mentions
     least = sorted(mention.probability for mention in mentions)[1]
     assert [m.text for m in linker(TEXT, threshold=least)] == [m.text for m in mentions if m.probability >= least]
     linker.threshold = least
@@ -74,7 +75,7 @@ def test_documents_stream_in_order():
             asked.append(number)
             yield f"Adams and Platt {number}"
 
-    results = linker(texts())
+    results = linker.stream(texts())
     first = next(results)
     assert first.document.text == "Adams and Platt 0"
     assert len(asked) < 100
@@ -120,10 +121,10 @@ def test_saved_and_loaded_it_says_the_same(tmp_path, strategy):
 
 
 def test_the_generators_options_are_saved(tmp_path):
-    linker = tiny.linker(tmp_path / "store", generator=GeneratorOptions(candidates=7))
+    linker = tiny.linker(tmp_path / "store", generator=CandidateOptions(candidates=7))
     linker.save_pretrained(tmp_path / "linker")
     again = Linker.from_pretrained(tmp_path / "linker")
-    assert isinstance(again.generator, TableGenerator)
+    assert isinstance(again.generator, MentionTable)
     assert again.generator.options.candidates == 7
 
 
@@ -179,7 +180,7 @@ def test_what_is_no_linker(tmp_path):
 
 def test_own_entities_are_linked_at_once(tmp_path):
     linker = tiny.linker(tmp_path / "store", generator=None)
-    assert linker("Zorblax and Platt are both injured") == ()
+    assert linker("Zorblax and Platt are both injured").mentions == ()
     vector = linker.vectors["England"]
     entity = linker.add("Zorblax Inc.", vector, surfaces=["Zorblax"])
     assert entity.added
@@ -202,7 +203,7 @@ def test_own_entities_with_an_ordinary_name_are_linked_at_once(tmp_path, link_pr
     )  # fmt: skip
     linker = tiny.linker(tmp_path / "store", generator=None, link_prior=link_prior)
     linker.null_shift = -4.0
-    assert linker("Slack and Platt") == ()
+    assert linker("Slack and Platt").mentions == ()
     linker.add("Slack Ltd", vectors["England"], surfaces=["Slack"])
     (mention,) = linker("Slack and Platt")
     assert (mention.start, mention.end, mention.entity) == (0, 5, "Slack Ltd")
@@ -212,13 +213,51 @@ def test_own_entities_with_an_ordinary_name_are_linked_at_once(tmp_path, link_pr
 @pytest.mark.parametrize("text", ["", " \n\t ", "no names here", "😀"])
 def test_nothing_to_link(text):
     linker = tiny.linker()
-    assert linker(text) == ()
+    assert linker(text).mentions == ()
     (linked,) = linker.link([Document("1", text)])
     assert linked.mentions == ()
 
 
-def test_an_empty_stream():
-    assert list(tiny.linker()([])) == []
+def test_one_text_gives_one_result_and_a_list_a_list():
+    linker = tiny.linker()
+    one = linker(TEXT)
+    assert one.mentions == tuple(one)
+    assert len(one) == len(one.mentions) > 0
+    two = linker.link([TEXT, Document("own", "Adams")])
+    assert [linked.document for linked in two] == [one.document, Document("own", "Adams")]
+    assert [m.entity for m in two[0]] == [m.entity for m in one]
+    assert linker([]) == list(linker.stream([])) == []
+
+
+def test_what_ends_the_linking_is_called_before_each_batch():
+    class Stop(Exception):
+        pass
+
+    calls = []
+
+    def stop():
+        calls.append(len(calls))
+        if len(calls) == 3:
+            raise Stop
+
+    linker = tiny.linker()
+    with pytest.raises(Stop):
+        linker([TEXT] * 9, budget=1, before_batch=stop)
+    assert calls == [0, 1, 2]
+
+
+def test_a_folder_with_its_store_can_be_moved(tmp_path):
+    linker = tiny.linker(tmp_path / "store", generator=CandidateOptions())
+    linker.add("Zorblax Inc.", linker.vectors["England"], surfaces=["Zorblax"])
+    linker.null_shift = -4.0
+    linker.save_pretrained(tmp_path / "linker", include_vectors=True)
+    shutil.rmtree(tmp_path / "store")
+    moved = (tmp_path / "linker").rename(tmp_path / "moved")
+    info = json.loads((moved / "linker.json").read_text())
+    (moved / "linker.json").write_text(json.dumps({**info, "saved_here": ""}))  # as from another machine
+    again = Linker.from_pretrained(moved)
+    assert [mention.entity for mention in again("Zorblax and Platt")] == ["Zorblax Inc."]
+    assert repr(again).startswith("Linker('tiny', e-bert-mlm, packed, rounds=3, vectors=")
 
 
 def test_a_span_of_600_wordpieces_is_counted_and_the_rest_is_linked():
@@ -253,8 +292,8 @@ def test_offsets_stay_right(text):
         assert ["P", "##latt"] in [own for _, own in cut]
         assert [piece for _, own in cut for piece in own] == pieces  # every piece is of one span
         (linked,) = linker.disambiguate([Document("1", text)], [spans])
-        assert {(m.start, m.end) for m in linked.mentions} == {(s.start, s.end) for s in spans}
-        assert all(text[m.start : m.end] == m.text for m in linked.mentions)
+        assert [(m.start, m.end) for m in linked.mentions] == [(s.start, s.end) for s in spans]
+        assert [m.text for m in linked.mentions] == text.split()
         again = Passage.parse("".join(lines([linked], "brackets")).removesuffix("\n"))
         assert again.text == text
         assert [(m.start, m.end, m.entity) for m in again.mentions] == [
@@ -321,9 +360,9 @@ def test_brackets():
         (LinkerOptions, {"strategy": "fast"}, "unknown strategy 'fast'"),
         (LinkerOptions, {"mask": "none"}, "unknown mask 'none'"),
         (LinkerOptions, {"rounds": 0}, "rounds is 0"),
-        (TrainingOptions, {"nulls": 0.0}, "nulls is 0.0"),
-        (TrainingOptions, {"learning_rate": -1.0}, "learning-rate is -1.0"),
-        (TrainingOptions, {"batch": 0}, "batch is 0"),
+        (LinkTrainingOptions, {"nulls": 0.0}, "nulls is 0.0"),
+        (LinkTrainingOptions, {"learning_rate": -1.0}, "learning-rate is -1.0"),
+        (LinkTrainingOptions, {"batch": 0}, "batch is 0"),
     ],
 )
 def test_bad_options(kind, bad, message):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ebert.linking.document import Choice, Document, Span
-from ebert.linking.refine import Judged, State
+from ebert.linking.refine import ChunkState, Verdict
 from ebert.linking.scorer import unaligned
 from ebert.linking.sequences import Placed
 from ebert.vectors.store import Vectors
@@ -21,12 +21,12 @@ def state(linker, decoded=()):
     """The paper's example as a chunk, some spans of it linked already."""
     (chunk,) = linker.chunks([Document("1", TEXT)])
     found = {TEXT[p.span.start : p.span.end]: p for p in chunk.spans}
-    return State(chunk, {found[surface]: _certain(found[surface], title) for surface, title in decoded}), found
+    return ChunkState(chunk, {found[surface]: _certain(found[surface], title) for surface, title in decoded}), found
 
 
-def _certain(placed: Placed, title: str) -> Judged:
+def _certain(placed: Placed, title: str) -> Verdict:
     share = [float(choice.title == title) for choice in placed.span.choices]
-    return Judged(placed, (0.0, *share), (0.0, *share))
+    return Verdict(placed, (0.0, *share), (0.0, *share))
 
 
 def shown(linker, laid):
@@ -37,7 +37,7 @@ def shown(linker, laid):
 def test_x_is_the_papers():
     linker = tiny.linker(strategy="paper")
     here, found = state(linker)
-    laid = linker.lay(here)
+    laid = linker.sequences(here)
     assert [one.spans for one in laid] == [[placed] for placed in here.chunk.spans]
     platt = next(one for one in laid if one.spans == [found["Platt"]])
     assert shown(linker, platt) == [
@@ -51,7 +51,7 @@ def test_x_is_the_papers():
 def test_decoded_entities_take_the_place_of_their_wordpieces():
     linker = tiny.linker(strategy="paper")
     here, found = state(linker, [("Adams", "Tony Adams (footballer)"), ("World Cup", "1998 FIFA World Cup")])
-    laid = linker.lay(here)
+    laid = linker.sequences(here)
     assert {TEXT[one.spans[0].span.start : one.spans[0].span.end] for one in laid} == {"Platt", "injured", "England"}
     platt = next(one for one in laid if one.spans == [found["Platt"]])
     assert shown(linker, platt) == [
@@ -67,7 +67,7 @@ def test_decoded_entities_take_the_place_of_their_wordpieces():
 def test_e_mask_is_the_mean_of_the_candidates(strategy):
     linker = tiny.linker(strategy=strategy)
     here, _ = state(linker)
-    laid = linker.lay(here)
+    laid = linker.sequences(here)
     embeds = linker.batcher(laid)["inputs_embeds"]
     for row, one in enumerate(laid):
         for place, placed in zip(one.masks, one.spans, strict=True):
@@ -79,7 +79,7 @@ def test_e_mask_is_the_mean_of_the_candidates(strategy):
 
 def test_the_standard_mask_is_the_wordpiece():
     linker = tiny.linker(strategy="paper", mask="standard")
-    (laid, *_) = linker.lay(state(linker)[0])
+    (laid, *_) = linker.sequences(state(linker)[0])
     mask = linker.module.embedding.weight[linker.tokenizer.mask_token_id]
     torch.testing.assert_close(linker.batcher([laid])["inputs_embeds"][0, laid.masks[0]], mask)
 
@@ -87,7 +87,7 @@ def test_the_standard_mask_is_the_wordpiece():
 def test_packed_blocks_have_the_positions_of_their_spans():
     linker = tiny.linker(strategy="packed")
     here, found = state(linker)
-    (laid,) = linker.lay(here)
+    (laid,) = linker.sequences(here)
     assert shown(linker, laid)[: laid.text] == ["[CLS]", *WORDS, "[SEP]"]
     assert laid.text == 19
     assert len(laid) == 19 + 6 * 3
@@ -101,7 +101,7 @@ def test_packed_blocks_have_the_positions_of_their_spans():
 def test_packed_copies_hold_the_span_and_do_not_see_it_twice():
     linker = tiny.linker(strategy="packed", block="copy")
     here, found = state(linker)
-    (laid,) = linker.lay(here)
+    (laid,) = linker.sequences(here)
     block = laid.blocks[laid.spans.index(found["Platt"])]
     assert shown(linker, laid)[block.start : block.stop] == ["[MASK]", "/", "P", "##latt", "*"]
     assert laid.positions[block.start : block.stop] == [3, 3, 3, 4, 4]
@@ -112,7 +112,7 @@ def test_packed_copies_hold_the_span_and_do_not_see_it_twice():
 
 def test_the_packed_mask_is_of_floats_and_lets_the_text_see_the_text_only():
     linker = tiny.linker(strategy="packed")
-    (laid,) = linker.lay(state(linker)[0])
+    (laid,) = linker.sequences(state(linker)[0])
     mask = linker.batcher([laid])["attention_mask"]
     assert mask.shape == (1, 1, 37, 37)
     assert mask.dtype == torch.float32
@@ -172,7 +172,7 @@ def test_the_null_entity_has_the_odds_that_a_span_is_no_link(known, prior):
     with_prior, without = (tiny.linker(generator=spans, link_prior=given) for given in (True, False))
     scores = []
     for linker in (with_prior, without):
-        states = [State(chunk) for chunk in linker.chunks([Document("1", TEXT)])]
+        states = [ChunkState(chunk) for chunk in linker.chunks([Document("1", TEXT)])]
         scores.append(linker.judge(states)[0][0].scores)
     assert scores[1][0] == 0.0  # before training
     assert scores[0] == pytest.approx((prior, *scores[1][1:]), abs=1e-5)
@@ -181,7 +181,7 @@ def test_the_null_entity_has_the_odds_that_a_span_is_no_link(known, prior):
 def test_scores_are_those_of_the_masked_lm_itself():
     linker = tiny.linker(strategy="paper")
     here, found = state(linker)
-    laid = next(one for one in linker.lay(here) if one.spans == [found["Platt"]])
+    laid = next(one for one in linker.sequences(here) if one.spans == [found["Platt"]])
     batch = linker.batcher([laid])
     inputs = {name: batch[name] for name in ("inputs_embeds", "attention_mask", "position_ids")}
     with torch.inference_mode():

@@ -11,8 +11,8 @@ from ebert import EBert, EbertError
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.linker import Linker
 from ebert.linking.options import LinkerOptions
-from ebert.linking.refine import State
-from ebert.linking.sequences import MOST, check
+from ebert.linking.refine import ChunkState
+from ebert.linking.sequences import MOST_BLOCKS
 
 sys.path.append(str(Path(__file__).parents[1] / "model"))
 from architectures import ARCHITECTURES, store
@@ -39,7 +39,7 @@ def hidden(linker, laid):
 
 def lay(linker, spans, text=TEXT):
     (chunk,) = linker.chunks([Document("1", text)], [spans])
-    return linker.lay(State(chunk))
+    return linker.sequences(ChunkState(chunk))
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
@@ -65,9 +65,9 @@ def test_the_text_does_not_change_by_a_bit(block, attention):
 def test_a_spans_scores_do_not_depend_on_the_other_spans(block):
     linker = tiny.linker(block=block)
     spans = tiny.spans(Document("1", TEXT))
-    (together,) = linker.judge([State(*linker.chunks([Document("1", TEXT)], [spans]))])
+    (together,) = linker.judge([ChunkState(*linker.chunks([Document("1", TEXT)], [spans]))])
     for span, verdict in zip(spans, together, strict=True):
-        ((alone,),) = linker.judge([State(*linker.chunks([Document("1", TEXT)], [[span]]))])
+        ((alone,),) = linker.judge([ChunkState(*linker.chunks([Document("1", TEXT)], [[span]]))])
         assert alone.placed.span == verdict.placed.span == span
         assert alone.scores == pytest.approx(verdict.scores, abs=1e-5)
 
@@ -79,7 +79,7 @@ def test_nor_on_the_other_documents_of_a_batch(strategy):
     documents = [Document(str(number), text) for number, text in enumerate(texts)]
     together = list(linker.link(documents, budget=10_000))
     for document, linked in zip(documents, together, strict=True):
-        alone = next(linker.link([document], budget=1))
+        alone = linker.link(document, budget=1)
         assert linked.document is document
         assert [(m.start, m.entity) for m in alone.mentions] == [(m.start, m.entity) for m in linked.mentions]
         for one, other in zip(alone.mentions, linked.mentions, strict=True):
@@ -93,7 +93,7 @@ def test_very_many_spans_are_spread_over_several_passes():
     laid = lay(linker, spans)
     assert len(laid) > 1
     assert [placed.span for one in laid for placed in one.spans] == spans
-    assert all(len(one) <= one.text + MOST for one in laid)
+    assert all(len(one) <= one.text + MOST_BLOCKS for one in laid)
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -106,20 +106,19 @@ def test_every_architecture_packs_or_is_refused(name, tmp_path):
             Linker.fresh(model, options=LinkerOptions(strategy="packed"), generator=lambda document: spans)
         options = LinkerOptions(strategy="paper")
     else:
-        check(model._encoder)
         options = LinkerOptions(strategy="packed")
     linker = Linker.fresh(model, options=options, generator=lambda document: spans)
     (chunk,) = linker.chunks([Document("1", text)])
-    (both,) = linker.judge([State(chunk)])
-    assert_answers(linker, linker.lay(State(chunk))[:1])
+    (both,) = linker.judge([ChunkState(chunk)])
+    assert_answers(linker, linker.sequences(ChunkState(chunk))[:1])
     assert [surface(text, verdict) for verdict in both] == ["Jean", "Paris"]
     if options.strategy == "packed":
-        (laid,) = linker.lay(State(chunk))
-        (alone,) = linker.lay(State(linker.chunks([Document("1", text)], [spans[:1]])[0]))
+        (laid,) = linker.sequences(ChunkState(chunk))
+        (alone,) = linker.sequences(ChunkState(linker.chunks([Document("1", text)], [spans[:1]])[0]))
         torch.testing.assert_close(
             hidden(linker, [laid])[0, : laid.text], hidden(linker, [alone])[0, : laid.text], atol=1e-5, rtol=0
         )
-        ((one,),) = linker.judge([State(linker.chunks([Document("1", text)], [spans[:1]])[0])])
+        ((one,),) = linker.judge([ChunkState(linker.chunks([Document("1", text)], [spans[:1]])[0])])
         assert one.scores == pytest.approx(both[0].scores, abs=1e-4)
 
 

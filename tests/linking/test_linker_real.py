@@ -9,7 +9,7 @@ from ebert import EBert, Vectors
 from ebert.linking.document import Document
 from ebert.linking.linker import Linker
 from ebert.linking.options import LinkerOptions
-from ebert.linking.refine import State
+from ebert.linking.refine import ChunkState
 from ebert.model.alignment import Alignment
 from ebert.model.options import AlignmentOptions
 
@@ -29,7 +29,9 @@ def model(encoder):
 def test_the_papers_example(model):
     linker = Linker.fresh(model, options=LinkerOptions(strategy="paper"), generator=tiny.spans)
     (chunk,) = linker.chunks([Document("1", TEXT)])
-    laid = next(one for one in linker.lay(State(chunk)) if TEXT[one.spans[0].span.start :].startswith("Platt"))
+    laid = next(
+        one for one in linker.sequences(ChunkState(chunk)) if TEXT[one.spans[0].span.start :].startswith("Platt")
+    )
     assert linker.tokenizer.convert_ids_to_tokens(laid.ids) == [
         "[CLS]", "Adams", "and", "[MASK]", "/", "P", "##latt", "*", "are", "both", "injured", "and", "will", "miss",
         "England", "'", "s", "opening", "World", "Cup", "qualifier", "[SEP]",
@@ -40,7 +42,7 @@ def test_the_text_does_not_change_by_a_bit(model):
     text = TEXT + " and" * (64 - 19)  # whole groups of keys: see the same test with the tiny encoder
     linker = Linker.fresh(model, options=LinkerOptions(strategy="packed"), generator=tiny.spans)
     (chunk,) = linker.chunks([Document("1", text)])
-    (laid,) = linker.lay(State(chunk))
+    (laid,) = linker.sequences(ChunkState(chunk))
     assert laid.text == 64
     batch = linker.batcher([laid])
     inputs = {name: batch[name] for name in ("inputs_embeds", "attention_mask", "position_ids")}

@@ -4,7 +4,7 @@ import linking_tiny as tiny
 import pytest
 
 from ebert.linking.document import Choice, Document, Span
-from ebert.linking.refine import Judged, choose, quota, refine
+from ebert.linking.refine import Verdict, choose, quota, refine
 from ebert.linking.sequences import Chunk, Placed
 
 TEXT = tiny.TEXT
@@ -28,10 +28,10 @@ def test_k_of_three_rounds(round_, linked, more, k):
     assert quota(round_, 3, linked, more) == k
 
 
-def verdict(placed: Placed, null: float, best: int = 0) -> Judged:
+def verdict(placed: Placed, null: float, best: int = 0) -> Verdict:
     count = len(placed.span.choices)
     rest = [(1 - null) * (0.9 if number == best else 0.1 / max(1, count - 1)) for number in range(count)]
-    return Judged(placed, (0.0, *rest), (null, *rest))
+    return Verdict(placed, (0.0, *rest), (null, *rest))
 
 
 def test_the_papers_example_round_by_round():
@@ -56,7 +56,7 @@ def test_the_papers_example_round_by_round():
         return [[verdict(placed, nulls[surface], best=1 if surface == "Adams" else 0)
                  for surface, placed in surfaces.items()]]  # fmt: skip
 
-    (state,) = refine([chunk], judge, rounds=3)
+    *_, (state,) = refine([chunk], judge, rounds=3)
     assert [open_ for open_, _ in asked] == [set(one) for one in rounds]
     assert set(asked[1][1].values()) == {"Tony Adams (footballer)", "FIFA World Cup"}
     found = {TEXT[p.span.start : p.span.end]: title for p, title in state.titles.items()}
@@ -68,7 +68,7 @@ def test_the_papers_example_round_by_round():
 def test_one_round_is_no_refinement():
     linker = tiny.linker(strategy="paper", rounds=1)
     (chunk,) = linker.chunks([Document("1", TEXT)])
-    (state,) = refine([chunk], lambda states: [[verdict(p, 0.1) for p in states[0].open]], rounds=1)
+    *_, (state,) = refine([chunk], lambda states: [[verdict(p, 0.1) for p in states[0].open]], rounds=1)
     assert len(state.decoded) == 5  # all but Cup or World Cup, which overlap
 
 
@@ -90,15 +90,15 @@ def test_the_surest_go_first_and_do_not_overlap():
 
 def test_given_mentions_are_always_linked():
     chunk = Chunk(0, (1, 2), (Placed(Span(0, 1, (Choice("X", 1.0),)), 0, 1),))
-    (state,) = refine([chunk], lambda states: [[verdict(p, 0.99) for p in states[0].open]], rounds=3, always=True)
+    *_, (state,) = refine([chunk], lambda states: [[verdict(p, 0.99) for p in states[0].open]], rounds=3, always=True)
     assert list(state.titles.values()) == ["X"]
 
 
 @pytest.mark.parametrize("strategy", ["paper", "packed"])
 def test_decoded_entities_change_what_is_seen_later(strategy):
     linker = tiny.linker(strategy=strategy)
-    one = {m.text: m.probability for m in next(linker.link([Document("1", TEXT)], rounds=1)).mentions}
-    three = {m.text: m.probability for m in next(linker.link([Document("1", TEXT)], rounds=3)).mentions}
+    one = {m.text: m.probability for m in linker.link(TEXT, rounds=1).mentions}
+    three = {m.text: m.probability for m in linker.link(TEXT, rounds=3).mentions}
     assert len(one) >= 3
     changed = [text for text in one.keys() & three.keys() if one[text] != pytest.approx(three[text], abs=1e-6)]
     same = [text for text in one.keys() & three.keys() if one[text] == pytest.approx(three[text], abs=1e-6)]

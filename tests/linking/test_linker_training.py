@@ -18,7 +18,7 @@ from ebert import EbertError, Linker
 from ebert.finetuning.run import expected_maximum
 from ebert.linking.document import Document
 from ebert.linking.examples import GOLD, IGNORED, NOT_AMONG, OVER, TrainingSet, examples
-from ebert.linking.options import LinkerOptions, TrainingOptions
+from ebert.linking.options import LinkerOptions, LinkTrainingOptions
 from ebert.linking.train import EpochSampler, search, train
 from ebert.text.passage import Mention
 
@@ -50,7 +50,7 @@ def learn(path, count=8, *, strategy="packed", variant="e-bert-mlm", **options):
     metrics = train(
         documents(count), documents(4), tiny.model(path / "store"),
         path / "run", linker_options=LinkerOptions(strategy=strategy, variant=variant),
-        options=TrainingOptions(**chosen), generator=tiny.spans, device="cpu", say=told.append,
+        options=LinkTrainingOptions(**chosen), generator=tiny.spans, device="cpu", say=told.append,
     )  # fmt: skip
     return metrics, told
 
@@ -130,7 +130,7 @@ def test_training_learns_and_the_best_linker_is_loaded(tmp_path, strategy):
     assert metrics["dev"] == max((point["dev"] for point in metrics["epochs"]), key=lambda dev: dev["f1"])
     assert any("gold spans" in line for line in told)
     linker = Linker.from_pretrained(tmp_path / "run", generator=tiny.spans)
-    linked = next(linker.link([tiny.gold()], rounds=1))  # as the dev set is linked
+    linked = linker.link(tiny.gold(), rounds=1)  # as the dev set is linked
     assert {(m.start, m.entity) for m in linked.mentions} == wanted
     assert linker.options.strategy == strategy
     assert not (tmp_path / "run" / "checkpoints").exists()
@@ -186,14 +186,14 @@ def test_documents_without_usable_gold_are_refused(tmp_path):
     with pytest.raises(EbertError, match="none of the 1 documents has a gold mention"):
         train(
             [Document("1", TEXT)], documents(1), tiny.model(tmp_path / "store"), tmp_path / "run",
-            linker_options=LinkerOptions(), options=TrainingOptions(), generator=tiny.spans, say=lambda line: None,
+            linker_options=LinkerOptions(), options=LinkTrainingOptions(), generator=tiny.spans, say=lambda line: None,
         )  # fmt: skip
 
 
 def long_training(path, run, strategy="packed", say=print):
     """Train with dropout and subsampling, so that whatever is random counts; checkpoints come every other step."""
     texts = [tiny.gold(name=str(number)) for number in range(12)]
-    options = TrainingOptions(epochs=3, batch=8, learning_rate=1e-3, checkpoint_steps=2, nulls=0.5)
+    options = LinkTrainingOptions(epochs=3, batch=8, learning_rate=1e-3, checkpoint_steps=2, nulls=0.5)
     return train(
         texts, texts[:1], tiny.model(path / "store", dropout=0.1), path / run,
         linker_options=LinkerOptions(strategy=strategy), options=options, generator=tiny.spans, device="cpu", say=say,
@@ -295,7 +295,7 @@ def test_a_search_keeps_the_best(tmp_path):
     told = []
     result = search(
         documents(8), documents(4), lambda: tiny.model(tmp_path / "store"), tmp_path / "out",
-        linker_options=LinkerOptions(), options=TrainingOptions(epochs=1), rates=[1e-2, 1e-6], batches=[8],
+        linker_options=LinkerOptions(), options=LinkTrainingOptions(epochs=1), rates=[1e-2, 1e-6], batches=[8],
         generator=tiny.spans, device="cpu", say=told.append,
     )  # fmt: skip
     runs = {one["run"]: one["dev"]["f1"] for one in result["configurations"]}
@@ -307,3 +307,17 @@ def test_a_search_keeps_the_best(tmp_path):
 def test_the_expected_maximum_by_hand():
     # Two of 10 and 20: one draw gives 15 on average, two give 10/4 + 20 * 3/4 = 17.5.
     assert expected_maximum([20.0, 10.0]) == pytest.approx([15.0, 17.5])
+
+
+def test_training_is_public_with_the_options_of_the_command(tmp_path):
+    documents = [tiny.gold(name=str(number)) for number in range(4)]
+    model, told = tiny.model(tmp_path / "store"), []
+    linker = Linker.train(
+        documents, model, tmp_path / "run", dev=documents[:1], generator=tiny.spans, say=told.append,
+        strategy="paper", epochs=1, batch=8, learning_rate=1e-2,
+    )  # fmt: skip
+    assert (linker.options.strategy, linker.vectors) == ("paper", model.vectors)
+    assert linker(TEXT).mentions == Linker.from_pretrained(tmp_path / "run", generator=tiny.spans)(TEXT).mentions
+    assert any("epoch 1 of 1" in line for line in told)
+    with pytest.raises(TypeError, match="no option epoch"):
+        Linker.train(documents, model, tmp_path / "other", epoch=3)

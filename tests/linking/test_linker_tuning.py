@@ -7,16 +7,16 @@ import pytest
 
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.linker import Linker
-from ebert.linking.refine import Judged
+from ebert.linking.refine import Verdict
 from ebert.linking.sequences import Placed
-from ebert.linking.train import SHIFTS, shifted, tune
+from ebert.linking.train import SHIFTS, tune
 from ebert.text.passage import Mention
 
 
 def test_a_shift_by_hand():
     # Scores 1 and 0, that is e and 1: 0.731059 and 0.268941. With a shift of -2 they are 1/e and 1.
     placed = Placed(Span(0, 5, (Choice("A", 1.0),)), 1, 2)
-    moved = shifted(Judged(placed, (1.0, 0.0), (0.731059, 0.268941)), -2.0)
+    moved = Verdict(placed, (1.0, 0.0), (0.731059, 0.268941)).shifted(-2.0)
     assert moved.scores == (-1.0, 0.0)
     assert moved.probabilities == pytest.approx((0.268941, 0.731059), abs=1e-6)
 

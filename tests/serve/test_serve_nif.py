@@ -3,7 +3,7 @@
 import pytest
 from serve_world import TEXT, nif
 
-from ebert.linking.readers.labelled import Reading
+from ebert.linking.readers.layouts import Reading
 from ebert.linking.readers.nif import read_asked, read_nif, write_answer
 from ebert.text.passage import Mention
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -70,12 +70,11 @@ class LinkWorker:
         from ebert.bulk.job import of_parts
 
         self._job, self._linker = job, linker
-        found = getattr(linker.generator, "options", None)
         self.identity = {
             "encoder": linker.name,
             **of_parts(linker.module, linker.vectors, linker.alignment),
             "linker": asdict(linker.options),
-            "generator": asdict(found) if is_dataclass(found) and not isinstance(found, type) else None,
+            "generator": linker.generator.settings,
             "threshold": linker.threshold,
             "null shift": linker.null_shift,
         }

@@ -7,28 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ebert._options import cli_options
 from ebert.cli import link_data
-from ebert.cli.common import json_option, print_facts, print_json, print_search, schedule_options
-from ebert.cli.link_data import (
-    CANDIDATES,
-    IDS_HELP,
-    LAYOUT_HELP,
-    MASKS,
-    VARIANTS,
-    generator_of,
-    read_documents,
-    say,
-    use_candidates,
-)
+from ebert.cli.common import json_option, print_facts, print_json, print_search
+from ebert.cli.link_data import IDS_HELP, LAYOUT_HELP, given_option, say, use_candidates
 from ebert.errors import EbertError
+from ebert.linking.options import CandidateOptions, LinkerOptions, LinkTrainingOptions
 
 if TYPE_CHECKING:
     from ebert.linking.document import Document
     from ebert.model.ebert import EBert
 
-STRATEGIES = ("paper", "packed")
 STDIN = "-"
-TENTH = 10  # every so many documents are held out, if no dev set is given
 
 
 @click.group("link")
@@ -50,7 +40,7 @@ for command in (link_data.candidates, link_data.wikipedia, link_data.evaluate):
     group.add_command(command)
 
 
-def _training_options(command: Any) -> Any:
+def _data_options(command: Any) -> Any:
     for option in reversed((
         click.argument("data"),
         click.option("--model", required=True, help="A model folder made by 'ebert align', or 'starter'."),
@@ -59,33 +49,9 @@ def _training_options(command: Any) -> Any:
         click.option("--dev", help="Data to choose the best epoch on.  [default: a tenth of DATA]"),
         click.option("--layout", help=LAYOUT_HELP),
         click.option("--ids", type=click.Path(path_type=Path), help=IDS_HELP),
-        click.option("--given", help="A file of candidates of your own, instead of the store's mention table."),
-        click.option("--candidates", type=click.IntRange(1), default=CANDIDATES, show_default=True,
-                     help="Entities that a span may mean, at most."),
-        click.option("--min-link-probability", type=click.FloatRange(0, 1), default=0.005, show_default=True,
-                     help="Spans whose words are more rarely a link are not looked at."),
-        click.option("--ignore-case", is_flag=True, help="Find names without capitals too, as in tweets."),
-        click.option("--strategy", type=click.Choice(STRATEGIES), default="packed", show_default=True,
-                     help="A pass of the encoder for each span, or one for all spans of a chunk."),
-        click.option("--variant", type=click.Choice(VARIANTS), default="e-bert-mlm", show_default=True,
-                     help="E-BERT-MLM, or one of the paper's baselines."),
-        click.option("--mask", type=click.Choice(MASKS),
-                     help="What stands for the entity: the mean of its candidates, or [MASK]."),
-        click.option("--link-prior/--no-link-prior", default=True, show_default=True,
-                     help="Weigh how rarely a span's words are a link. The paper does without."),
-        click.option("--block", type=click.Choice(("markers", "copy")), default="markers", show_default=True,
-                     help="What packed has for a span: markers alone, or its wordpieces too."),
-        click.option("--chunk", type=click.IntRange(16), default=512, show_default=True,
-                     help="Wordpieces that the encoder sees at once."),
-        click.option("--epochs", type=click.IntRange(1), default=10, show_default=True, help="Passes over DATA."),
-        click.option("--nulls", type=float, default=1.0, show_default=True,
-                     help="Share of over-generated spans that an epoch sees; the loss weighs them accordingly."),
-        click.option("--seed", type=int, default=0, show_default=True, help="Of everything that is random."),
-        click.option("--evaluations", type=click.IntRange(1), default=1, show_default=True,
-                     help="How often in an epoch the dev set is linked."),
-        click.option("--tune/--no-tune", default=True, show_default=True,
-                     help="Choose on the dev set how ready it is to link. The paper does without."),
-        schedule_options(checkpoint_steps=50),
+        given_option,
+        cli_options(CandidateOptions, into="spans"),
+        cli_options(LinkerOptions, into="linker_options"),
         click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ..."),
         json_option,
     )):  # fmt: skip
@@ -94,13 +60,9 @@ def _training_options(command: Any) -> Any:
 
 
 @group.command("train")
-@_training_options
-@click.option("--learning-rate", type=float, default=2e-5, show_default=True, help="The highest of the schedule.")
-@click.option("--batch", type=click.IntRange(1), default=128, show_default=True, help="Spans in a step.")
-def train(
-    learning_rate: float, batch: int, device: str | None, out: Path, as_json: bool, model: str, vectors: str | None,
-    **rest: Any,
-) -> None:  # fmt: skip
+@_data_options
+@cli_options(LinkTrainingOptions)
+def train(out: Path, as_json: bool, **how: Any) -> None:
     """Train a linker on DATA: a folder of 'ebert link wikipedia', or a file of any layout.
 
     The same command goes on with a training that was stopped. The best linker of all epochs is kept.
@@ -112,28 +74,25 @@ def train(
     from ebert.linking.train import train as run
     from ebert.report.training_curves import draw_convergence
 
-    loaded = _load(model, vectors, device)
-    prepared = _prepare(loaded, **rest)
-    options = _options(rest, learning_rate=learning_rate, batch=batch)
-    metrics = run(
-        prepared.pop("documents"), prepared.pop("dev"), loaded, out, options=options, device=device,
-        command=" ".join(sys.argv[1:]), say=say, **prepared,
-    )  # fmt: skip
+    loaded, documents, dev, more = _prepare(**how)
+    metrics = run(documents, dev, loaded, out, **more)
     try:
-        draw_convergence({rest["variant"]: metrics["epochs"]}, out / "convergence.svg", score="strong-match micro F1")
+        name = more["linker_options"].variant
+        draw_convergence({name: metrics["epochs"]}, out / "convergence.svg", score="strong-match micro F1")
     except EbertError as error:  # no matplotlib: the linker is there all the same
         say(f"no plot of the convergence: {error}")
-    _show(metrics, as_json)
+    if as_json:
+        print_json(metrics)
+    else:
+        print_facts({name: value for name, value in metrics.items() if not isinstance(value, list)})
 
 
 @group.command("search")
-@_training_options
+@_data_options
+@cli_options(LinkTrainingOptions, without=("learning_rate", "batch"))
 @click.option("--learning-rates", help="With commas between them.  [default: the paper's: 2e-5,3e-5,5e-5]")
 @click.option("--batches", help="With commas between them.  [default: the paper's: 16,32,64,128]")
-def search(
-    learning_rates: str | None, batches: str | None, device: str | None, out: Path, as_json: bool, model: str,
-    vectors: str | None, **rest: Any,
-) -> None:  # fmt: skip
+def search(learning_rates: str | None, batches: str | None, out: Path, as_json: bool, **how: Any) -> None:
     """Train a linker with every learning rate and batch size of a grid; draw the expected best of so many trials.
 
     \b
@@ -151,13 +110,11 @@ def search(
         sizes = [int(size) for size in batches.split(",")] if batches else BATCHES
     except ValueError as error:
         raise click.UsageError(f"not numbers with commas between them: {error}") from None
-    prepared = _prepare(_load(model, vectors, device), **rest)
-    result = run(
-        prepared.pop("documents"), prepared.pop("dev"), lambda: _load(model, vectors, device), out, rates=rates,
-        batches=sizes, options=_options(rest), device=device, command=" ".join(sys.argv[1:]), say=say, **prepared,
-    )  # fmt: skip
+    _, documents, dev, more = _prepare(**how)
+    load = lambda: _load(how["model"], how["vectors"], how["device"])  # noqa: E731
+    result = run(documents, dev, load, out, rates=rates, batches=sizes, **more)
     try:
-        draw_expected_maximum({rest["variant"]: result}, out / CURVE, score="micro F1")
+        draw_expected_maximum({more["linker_options"].variant: result}, out / CURVE, score="micro F1")
     except EbertError as error:  # no matplotlib: the best linker is there all the same
         say(f"no plot of the search: {error}")
     if as_json:
@@ -173,7 +130,7 @@ def search(
 @click.option("--lines", is_flag=True, help="Every line of a text file is a document of its own.")
 @click.option("--layout", help=f"{LAYOUT_HELP} Its gold is not looked at.")
 @click.option("--vectors", help="Where the linker's store is now, if not where it was.")
-@click.option("--given", help="A file of candidates of your own, instead of the store's mention table.")
+@given_option
 @click.option("--threshold", type=click.FloatRange(0, 1), help="Leave out mentions that are less probable.")
 @click.option("--rounds", type=click.IntRange(1), help="Iterations of refinement; 1 is none.")
 @click.option("--format", "form", type=click.Choice(("brackets", "jsonl", "html")), default="brackets",
@@ -207,7 +164,7 @@ def run(
         files.refuse_unwritable(out)
     loaded = Linker.from_pretrained(linker, vectors=vectors, rounds=rounds, device=device)
     use_candidates(loaded, given)
-    linked = loaded.link(_documents(file, text, lines, layout), threshold=threshold)
+    linked = loaded.stream(_documents(file, text, lines, layout), threshold=threshold)
     parts = output(linked, "jsonl" if as_json else form)
     if out is None:
         for part in parts:
@@ -221,12 +178,13 @@ def run(
 
 def _documents(paths: tuple[str, ...], texts: tuple[str, ...], lines: bool, layout: str | None) -> "Iterator[Document]":
     from ebert.linking.document import Document
-    from ebert.linking.readers.texts import from_paths, from_text
 
     for number, text in enumerate(texts, 1):
         yield Document(str(number), text)
     places = paths or (() if texts else (STDIN,))
     for number, path in enumerate(places):
+        from ebert.linking.readers.texts import from_paths, from_text
+
         if path != STDIN:
             yield from from_paths([path], lines=lines, layout=layout)
         elif STDIN not in places[:number]:  # it can be read once only
@@ -247,57 +205,16 @@ def _load(model: str, vectors: str | None, device: str | None) -> "EBert":
 
 
 def _prepare(
-    loaded: "EBert", *, data: str, dev: str | None, layout: str | None, ids: Path | None, given: str | None,
-    strategy: str, variant: str, mask: str | None, chunk: int, block: str, link_prior: bool, candidates: int,
-    min_link_probability: float, ignore_case: bool, **_: Any,
-) -> dict[str, Any]:  # fmt: skip
-    """Read what to train on: the documents, the dev documents, how to find spans and how to read."""
-    from ebert._io import files
-    from ebert.linking.candidates.table import GeneratorOptions
-    from ebert.linking.options import LinkerOptions
-    from ebert.linking.resolve import Resolver
-    from ebert.linking.wikipedia import HELD_OUT, TRAIN
-    from ebert.vectors.wikidata_ids import read_ids
+    *, model: str, vectors: str | None, device: str | None, data: str, dev: str | None, layout: str | None,
+    ids: Path | None, given: str | None, spans: CandidateOptions, **options: Any,
+) -> "tuple[EBert, list[Document], list[Document], dict[str, Any]]":  # fmt: skip
+    """Load the model and read what to train on; return both with what more a training is told."""
+    from ebert.linking.train import read_data
 
+    loaded = _load(model, vectors, device)
     if loaded.vectors is None:
         raise EbertError("a linker needs entity vectors: give a model made by 'ebert align' instead of an encoder")
-    path = Path(data)
-    if path.is_dir() and (path / TRAIN).is_file():
-        if dev is None and (path / HELD_OUT).is_file() and (path / HELD_OUT).stat().st_size:
-            dev = str(path / HELD_OUT)
-        path = path / TRAIN
-    resolver = Resolver(loaded.vectors, read_ids(ids) if ids else None)
-    documents = read_documents(str(path), layout, resolver, told=True)
-    if dev:
-        held = read_documents(dev, layout if not Path(data).is_dir() else None, resolver, told=True)
-    else:
-        if len(documents) < 2:
-            raise EbertError(f"{path} has one document, and one must be held out to choose by; give others with --dev")
-        held, documents = documents[::TENTH], [d for n, d in enumerate(documents) if n % TENTH]
-        say(f"{len(held):,} of the documents are held out to choose the best epoch on (--dev gives others)")
-    parts = {"train": path, "dev": Path(dev) if dev else None, **({"ids": ids} if ids else {})}
-    sources = {name: {"file": one.name, "sha256": files.sha256(one)} if one else None for name, one in parts.items()}
-    spans = GeneratorOptions(candidates, min_link_probability, ignore_case=ignore_case)
-    options: dict[str, Any] = {
-        "strategy": strategy, "variant": variant, "mask": mask, "chunk": chunk, "block": block,
-        "link_prior": link_prior,
-    }  # fmt: skip
-    return {
-        "documents": documents, "dev": held, "data": sources, "linker_options": LinkerOptions(**options),
-        "generator": generator_of(given, loaded.vectors, candidates) if given else spans,
-    }  # fmt: skip
-
-
-def _options(rest: dict[str, Any], **more: Any) -> Any:
-    from ebert.linking.options import TrainingOptions
-
-    own = ("epochs", "nulls", "seed", "evaluations", "tune")
-    shared = ("warmup", "weight_decay", "checkpoint_steps", "precision")
-    return TrainingOptions(**{name: rest[name] for name in own + shared}, **more)
-
-
-def _show(result: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json(result)
-    else:
-        print_facts({name: value for name, value in result.items() if not isinstance(value, list)})
+    documents, held_out, sources = read_data(data, dev, loaded.vectors, layout=layout, ids=ids, say=say)
+    generator = link_data.read_given(given, loaded.vectors, spans.candidates) if given else spans
+    more = {"generator": generator, "data": sources, "device": device, "command": " ".join(sys.argv[1:]), "say": say}
+    return loaded, documents, held_out, {**more, **options}

@@ -2,26 +2,23 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from ebert._options import cli_options
 from ebert.cli.common import json_option, overwrite_option, print_facts, print_json, print_table
-from ebert.errors import EbertError
+from ebert.linking.options import CandidateOptions, Mask, PriorOptions, Variant, WikipediaOptions
 
 if TYPE_CHECKING:
-    from ebert.linking.document import Document, Generator
+    from ebert.linking.candidates.generator import CandidateGenerator
     from ebert.linking.evaluate import Links
     from ebert.linking.linker import Linker
-    from ebert.linking.options import Mask, Variant
-    from ebert.linking.resolve import Resolver
     from ebert.vectors.store import Vectors
 
 LAYOUT_HELP = "The layout of the data: jsonl, zelda, kilt, elevant, aida, knowbert or nif; recognised if not given."
 IDS_HELP = "Titles of Wikidata ids, for gold that has ids: JSON {'Q42': 'Title'}, or 'Title TAB Q42'."
-VARIANTS = ("e-bert-mlm", "wikipedia2vec-bert-mlm", "wikipedia2vec-bert-random")
-MASKS = ("candidates", "standard")
-CANDIDATES = 30  # of a span, if nothing else is said
+given_option = click.option("--given", help="A file of candidates of your own, instead of the store's mention table.")
 
 
 @click.command("candidates")
@@ -73,8 +70,7 @@ def candidates(
         if report.examples:
             made["not in the store"] = ", ".join(report.examples)
     else:
-        from ebert.linking.candidates.recount import choose_pages, recount
-        from ebert.linking.wikipedia import titles_of
+        from ebert.linking.candidates.recount import choose_pages, recount, titles_of
         from ebert.wikipedia.corpus import Corpus
 
         opened = Corpus.open(str(corpus))
@@ -96,17 +92,12 @@ def candidates(
 @click.option("--out", required=True, help="The folder of the documents: train.jsonl and held-out.jsonl.")
 @click.option("--dump", multiple=True, help="A dump of the corpus, for text with punctuation; a corpus has words only.")
 @click.option("--leave-out", multiple=True, help="Articles not to use: test data, or a file of titles, one a line.")
-@click.option("--documents", type=click.IntRange(1), default=2000, show_default=True, help="Documents to train on.")
-@click.option("--held-out", type=click.IntRange(0), default=200, show_default=True, help="Documents to tune on.")
-@click.option("--words", type=click.IntRange(10), default=300, show_default=True, help="Of a document, about.")
-@click.option("--usual", type=click.FloatRange(0, 1), default=0.1, show_default=True,
-              help="Link probability from which on an unlinked span is left out of the loss.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the choice of articles.")
+@cli_options(WikipediaOptions)
 @overwrite_option
 @json_option
 def wikipedia(
-    corpus: str, vectors: str, out: str, dump: tuple[str, ...], leave_out: tuple[str, ...], documents: int,
-    held_out: int, words: int, usual: float, seed: int, overwrite: bool, as_json: bool,
+    corpus: str, vectors: str, out: str, dump: tuple[str, ...], leave_out: tuple[str, ...], options: WikipediaOptions,
+    overwrite: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Make documents to train a linker on, from the links of the articles of CORPUS.
 
@@ -115,19 +106,19 @@ def wikipedia(
       ebert link wikipedia enwiki --dump enwiki.xml.bz2 --vectors linking-vectors --out documents
     """
     from ebert._io.progress import progress
-    from ebert.linking.wikipedia import Amounts, WikipediaOptions, prepare, titles_of
+    from ebert.linking.candidates.recount import titles_of
+    from ebert.linking.wikipedia import prepare
     from ebert.vectors.store import Vectors
     from ebert.wikipedia.corpus import Corpus
 
     total = sum(Path(path).stat().st_size for path in dump if Path(path).is_file())
     with progress("dumps", total=total or None, unit="B") as advance:
         made = prepare(
-            Corpus.open(corpus), Vectors.open(vectors), out, options=WikipediaOptions(words=words, usual=usual),
-            amounts=Amounts(documents, held_out, seed), dumps=dump, leave_out=titles_of(leave_out, say),
-            overwrite=overwrite, advance=advance,
+            Corpus.open(corpus), Vectors.open(vectors), out, options=options, dumps=dump,
+            leave_out=titles_of(leave_out, say), overwrite=overwrite, advance=advance,
         )  # fmt: skip
     found = made["files"]["train.jsonl"]["documents"]
-    if found < documents:
+    if found < options.documents:
         say(f"only {found:,} articles of the corpus have enough linked prose")
     _show({"out": out, **made["files"], "left out": made["left_out"]}, as_json)
 
@@ -142,12 +133,12 @@ def wikipedia(
               help="Leave out less probable mentions; with --prior-only, of smaller link probability.")  # fmt: skip
 @click.option("--layout", help=LAYOUT_HELP)
 @click.option("--ids", help=IDS_HELP)
-@click.option("--given", help="A file of candidates of your own, instead of the store's mention table.")
+@given_option
 @click.option("--vectors", help="Where the linker's store is now, if not where it was.")
 @click.option("--rounds", type=click.IntRange(1), help="Iterations of refinement; 1 is none.")
-@click.option("--variant", type=click.Choice(VARIANTS),
+@click.option("--variant", type=click.Choice(get_args(Variant)),
               help="Of a model that links without training: E-BERT-MLM, or a baseline.")  # fmt: skip
-@click.option("--mask", type=click.Choice(MASKS), help="Of a model that links without training.")
+@click.option("--mask", type=click.Choice(get_args(Mask)), help="Of a model that links without training.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write all figures, per document too, to a JSON file.")
 @click.option("--against", help="Such a file of another linker: the difference is shown with its interval.")
 @click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
@@ -155,7 +146,7 @@ def wikipedia(
 def evaluate(
     linker: str, data: str, given_mentions: bool, prior_only: bool, tune: str | None, threshold: float | None,
     layout: str | None, ids: str | None, given: str | None, vectors: str | None, rounds: int | None,
-    variant: "Variant | None", mask: "Mask | None", out: Path | None, against: str | None, device: str | None,
+    variant: Variant | None, mask: Mask | None, out: Path | None, against: str | None, device: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
     """Judge a linker on labelled DATA by strong match: same start, end and entity. All figures are in percent.
@@ -171,8 +162,8 @@ def evaluate(
     from ebert._io import files
     from ebert._io.progress import progress
     from ebert.linking.evaluate import difference, judge, load_scores
-    from ebert.linking.readers import read
-    from ebert.linking.resolve import Resolver
+    from ebert.linking.readers.layouts import read
+    from ebert.linking.resolve import TitleResolver
     from ebert.vectors.wikidata_ids import read_ids
 
     if given_mentions and threshold is not None:
@@ -187,13 +178,12 @@ def evaluate(
     tool, store, options = _tool(
         linker, prior_only, tune, known, threshold, given, vectors, rounds, variant, mask, device
     )
-    resolver = Resolver(store, known)
+    resolver = TitleResolver(store, known)
     resolved = resolver.documents(reading.documents)
-    link = None
-    if threshold is not None and not prior_only:
-        link = lambda documents: tool.link(documents, threshold=threshold)  # type: ignore[call-arg] # noqa: E731
     with progress("evaluate", total=len(resolved.documents), unit="documents") as advance:
-        found = judge(tool, resolved.documents, resolver, given_mentions=given_mentions, link=link, advance=advance)
+        found = judge(
+            tool, resolved.documents, resolver, given_mentions=given_mentions, threshold=threshold, advance=advance
+        )
     value = {
         **found.value(), "unresolved": resolved.missing, "dropped": dict(reading.dropped), "layout": reading.layout,
         "given_mentions": given_mentions, "prior_only": prior_only, **options,
@@ -212,31 +202,15 @@ def evaluate(
 
 
 def say(line: str) -> None:
-    """Tell people something that is no result."""
+    """Print a line about what is done, which is no result."""
     click.echo(line, err=True)
 
 
-def read_documents(path: str, layout: str | None, resolver: "Resolver", *, told: bool = False) -> "list[Document]":
-    """Read labelled data and find the titles of its gold in a store."""
-    from ebert.linking.readers import read
-
-    reading = read(path, layout)
-    resolved = resolver.documents(reading.documents)
-    if told:
-        line = f"{path}: {len(resolved.documents):,} documents, {resolved.gold:,} gold mentions"
-        say(f"{line}, {resolved.missing:,} of entities that the store does not have")
-        for reason, count in reading.dropped.items():
-            say(f"  left out: {count:,} {reason}")
-    return resolved.documents
-
-
-def generator_of(path: str, vectors: "Vectors", candidates: int = CANDIDATES) -> "Generator":
+def read_given(path: str, vectors: "Vectors", candidates: int) -> "CandidateGenerator":
     """Read candidates from a file, at most so many of a span; say how many of them cannot be used."""
-    from ebert.linking.candidates.given import GivenGenerator
+    from ebert.linking.candidates.generator import read_candidates
 
-    generator = GivenGenerator.read(path, vectors, candidates=candidates)
-    if not generator:
-        raise EbertError(f"{path} has no candidates that the store has; is it for this store?")
+    generator = read_candidates(path, vectors, candidates=candidates)
     for what, count in generator.dropped.items():
         say(f"{path}: {count:,} {what}")
     return generator
@@ -245,8 +219,8 @@ def generator_of(path: str, vectors: "Vectors", candidates: int = CANDIDATES) ->
 def use_candidates(linker: "Linker", given: str | None) -> None:
     """Let a linker take the candidates of a file, or say that it was trained with others than it now takes."""
     if given:
-        most = (linker.trained_with or {}).get("candidates", CANDIDATES)
-        linker.generator = generator_of(given, linker.vectors, most)
+        most = (linker.trained_with or {}).get("candidates", CandidateOptions().candidates)
+        linker.generator = read_given(given, linker.vectors, most)
     elif linker.trained_with:
         name = linker.trained_with.get("file", "somebody")
         say(f"the linker was trained with candidates of {name}; it now takes those of the mention table (or --given)")
@@ -254,7 +228,7 @@ def use_candidates(linker: "Linker", given: str | None) -> None:
 
 def _tool(
     linker: str, prior_only: bool, tune: str | None, ids: Mapping[int, str] | None, threshold: float | None,
-    given: str | None, vectors: str | None, rounds: int | None, variant: "Variant | None", mask: "Mask | None",
+    given: str | None, vectors: str | None, rounds: int | None, variant: Variant | None, mask: Mask | None,
     device: str | None,
 ) -> "tuple[Links, Vectors, dict[str, Any]]":  # fmt: skip
     """Open what is to be judged, its store, and what is said of it."""
@@ -264,26 +238,27 @@ def _tool(
     if tune and not prior_only:
         raise click.UsageError("--tune is for --prior-only; a linker is tuned when it is trained")
     if prior_only:
-        from ebert.linking.candidates.table import TableGenerator
-        from ebert.linking.prior import PriorLinker, PriorOptions
+        from ebert.linking.candidates.generator import generator_of
+        from ebert.linking.prior import PriorLinker
         from ebert.linking.prior import tune as tuned
-        from ebert.linking.resolve import Resolver
+        from ebert.linking.resolve import TitleResolver
+        from ebert.linking.train import read_documents
 
-        generator: Generator
         if (Path(linker) / layout.INFO).is_file():
             store = Vectors.open(vectors or linker)
-            generator = generator_of(given, store) if given else TableGenerator(store)
+            most = CandidateOptions().candidates
+            generator = read_given(given, store, most) if given else generator_of(None, store)
         else:
             from ebert.linking.linker import Linker
 
             loaded = Linker.from_pretrained(linker, vectors=vectors, device=device)
             use_candidates(loaded, given)
             store, generator = loaded.vectors, loaded.generator
-        options = PriorOptions() if threshold is None else PriorOptions(threshold)
+        options = PriorOptions() if threshold is None else PriorOptions(threshold=threshold)
         if tune:
-            resolver = Resolver(store, ids)
-            best = tuned(generator, read_documents(tune, None, resolver, told=True), same=resolver.same)
-            options = best.options if threshold is None else PriorOptions(threshold, best.options.rule)
+            resolver = TitleResolver(store, ids)
+            best = tuned(generator, read_documents(Path(tune), None, resolver, say), same=resolver.same)
+            options = best.options if threshold is None else PriorOptions(threshold=threshold, rule=best.options.rule)
         return PriorLinker(generator, options), store, {"threshold": options.threshold, "rule": options.rule}
     from ebert.linking.linker import Linker
 

@@ -1,13 +1,9 @@
-"""What entity linking works on: documents, and spans of them with the entities each may mean (Section 5.2).
-
-What linking gives: a document with its links, each with all that was weighed (plain data, no torch).
-"""
+"""Documents, the spans of them that may name an entity, and documents whose entities are linked (plain data)."""
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Protocol
 
 from ebert.errors import EbertError
 from ebert.text.passage import Mention, Passage
@@ -28,6 +24,19 @@ class Document:
             object.__setattr__(self, "gold", Passage(self.text, self.gold).mentions)  # sorted and checked
         except EbertError as error:
             raise EbertError(f"document {self.id!r}: {error}") from None
+
+    def ignoring(self) -> Callable[[int, int], bool]:
+        """Return a function for whether a span is not judged: it lies in an ignored one and is not gold itself."""
+        gold = {(mention.start, mention.end) for mention in self.gold}
+        ignored = sorted(self.ignore)
+        starts = [start for start, _ in ignored]
+        reach = list(accumulate((end for _, end in ignored), max))  # how far those go that begin so far
+
+        def is_ignored(start: int, end: int) -> bool:
+            before = bisect_right(starts, start)
+            return before > 0 and end <= reach[before - 1] and (start, end) not in gold
+
+        return is_ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +60,6 @@ class Span:
     def sure(self) -> float:
         """The link probability, 1 where it is not known."""
         return 1.0 if self.link_probability is None else self.link_probability
-
-
-class Generator(Protocol):
-    """Finds the potential spans of a document, sorted by (start, end). They may overlap."""
-
-    def __call__(self, document: Document) -> list[Span]:
-        """Find them."""
-        ...
-
-
-def ignoring(document: Document) -> Callable[[int, int], bool]:
-    """Give what tells whether a span is not judged: it lies inside one left out, and is not a gold mention itself."""
-    gold = {(mention.start, mention.end) for mention in document.gold}
-    left_out = sorted(document.ignore)
-    starts = [start for start, _ in left_out]
-    reach = list(accumulate((end for _, end in left_out), max))  # how far those go that begin so far
-
-    def ignored(start: int, end: int) -> bool:
-        before = bisect_right(starts, start)
-        return before > 0 and end <= reach[before - 1] and (start, end) not in gold
-
-    return ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +87,7 @@ class LinkedMention:
     null: float
     candidates: tuple[Scored, ...]  # the likeliest first
     url: str | None = None  # of the entity's Wikipedia page; None for one of your own
+    wikidata_id: str | None = None  # such as Q9617, if the store knows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +96,9 @@ class Linked:
 
     document: Document
     mentions: tuple[LinkedMention, ...]
+
+    def __iter__(self) -> Iterator[LinkedMention]:
+        return iter(self.mentions)
+
+    def __len__(self) -> int:
+        return len(self.mentions)

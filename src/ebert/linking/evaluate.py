@@ -3,9 +3,6 @@
 Redirects to one entity are that entity, and so are spellings of one title. Micro figures count mentions; macro figures
 are means over documents, where a document without gold and without links is a perfect one. Links inside a span that the
 document leaves out are not judged.
-
-
-Linking a set of documents and judging the links, for a trained linker and for the prior alone.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,9 +16,9 @@ from ebert._bootstrap import SEED, Interval, bounds
 from ebert._io import files
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.linking.candidates.table import gold_spans
-from ebert.linking.document import Document, Generator, Linked, Span, ignoring
-from ebert.linking.resolve import Resolver
+from ebert.linking.candidates.generator import CandidateGenerator
+from ebert.linking.document import Document, Linked, Span
+from ebert.linking.resolve import TitleResolver
 from ebert.text.passage import Mention
 
 RESAMPLES = 3000
@@ -69,7 +66,7 @@ class DocumentScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class LinkEvaluation:
     """The figures of a set of documents."""
 
     documents: tuple[DocumentScore, ...]
@@ -91,7 +88,7 @@ class Evaluation:
         return sum(found) / self.counts.gold if found and self.counts.gold else None
 
     def macro(self) -> dict[str, float]:
-        """Give the means over documents, in percent."""
+        """Return the means over documents, in percent."""
         parts = [document.counts for document in self.documents]
         return {
             name: 100 * sum(getattr(counts, name) for counts in parts) / len(parts) if parts else 0.0
@@ -99,7 +96,7 @@ class Evaluation:
         }
 
     def value(self, *, per_document: bool = False) -> dict[str, Any]:
-        """Give everything for programs; shares are in percent."""
+        """Return everything for programs; shares are in percent."""
         recall = self.candidate_recall
         spans = [document.spans for document in self.documents if document.spans is not None]
         whole, known = self.counts, self.known
@@ -119,7 +116,7 @@ class Evaluation:
 
 
 def percent(counts: Counts) -> dict[str, float]:
-    """Give precision, recall and F1 in percent."""
+    """Return precision, recall and F1 in percent."""
     return {"precision": 100 * counts.precision, "recall": 100 * counts.recall, "f1": 100 * counts.f1}
 
 
@@ -136,7 +133,7 @@ def score(
     links = {(link.start, link.end): same(link.entity) for link in predicted}
     if len(links) != len(predicted):
         raise EbertError(f"document {document.id!r} has two links at the same place")
-    ignored = ignoring(document)
+    ignored = document.ignoring()
     judged = {place: entity for place, entity in links.items() if not ignored(*place)}
     right = {place for place, entity in judged.items() if gold.get(place) == entity}
     counts = Counts(len(gold), len(judged), len(right))
@@ -152,13 +149,15 @@ def score(
 
 
 @dataclass(frozen=True, slots=True)
-class Difference(Interval):
+class F1Difference(Interval):
     """By how much one linker is better than another in micro F1, in points, with the interval of a paired bootstrap."""
 
     documents: int
 
 
-def difference(one: Evaluation, other: Evaluation, *, resamples: int = RESAMPLES, seed: int = SEED) -> Difference:
+def difference(
+    one: LinkEvaluation, other: LinkEvaluation, *, resamples: int = RESAMPLES, seed: int = SEED
+) -> F1Difference:
     """Compare two linkers on the same documents: documents are drawn anew, the same for both sides."""
     if [document.id for document in one.documents] != [document.id for document in other.documents]:
         raise EbertError("two evaluations can be compared only if they have the same documents in the same order")
@@ -172,10 +171,10 @@ def difference(one: Evaluation, other: Evaluation, *, resamples: int = RESAMPLES
         weight = np.bincount(random.integers(0, number, number), minlength=number)
         drawn.append(_f1(weight @ a) - _f1(weight @ b))
     low, high = bounds(drawn)
-    return Difference(100 * (_f1(a.sum(axis=0)) - _f1(b.sum(axis=0))), 100 * low, 100 * high, number)
+    return F1Difference(100 * (_f1(a.sum(axis=0)) - _f1(b.sum(axis=0))), 100 * low, 100 * high, number)
 
 
-def _columns(evaluation: Evaluation) -> Any:
+def _columns(evaluation: LinkEvaluation) -> Any:
     rows = [(d.counts.gold, d.counts.predicted, d.counts.correct) for d in evaluation.documents]
     return np.array(rows, np.int64).reshape(-1, 3)
 
@@ -188,56 +187,48 @@ def _f1(counts: Any) -> float:
 class Links(Protocol):
     """What can be judged: a `Linker`, a `PriorLinker`."""
 
-    generator: Generator
+    @property
+    def generator(self) -> CandidateGenerator:
+        """What finds the spans."""
 
-    def link(self, documents: Iterable[Document]) -> Iterator[Linked]:
+    def stream(self, texts: Iterable[Document], *, threshold: float | None = None) -> Iterator[Linked]:
         """Find and link entities."""
-        ...
 
-    def disambiguate(self, documents: Iterable[Document], spans: Sequence[Sequence[Span]]) -> Iterator[Linked]:
+    def disambiguate(self, documents: Iterable[Document], spans: Iterable[Sequence[Span]]) -> Iterator[Linked]:
         """Link given spans."""
-        ...
 
 
 def judge(
-    linker: Links,
-    documents: Sequence[Document],
-    resolver: Resolver,
-    *,
-    given_mentions: bool = False,
-    link: Callable[[Iterable[Document]], Iterator[Linked]] | None = None,
-    advance: Advance = silent,
-) -> Evaluation:
-    """Link documents and judge the links; with `given_mentions`, the gold's spans are given and only disambiguated.
-
-    `link` finds links in another way than `linker.link`, with a threshold, say.
-    """
+    linker: Links, documents: Sequence[Document], resolver: TitleResolver, *, given_mentions: bool = False,
+    threshold: float | None = None, advance: Advance = silent,
+) -> LinkEvaluation:  # fmt: skip
+    """Link documents and judge the links; with `given_mentions`, the gold's spans are given and only disambiguated."""
     if given_mentions:
-        spans = [gold_spans(linker.generator, document) for document in documents]
+        spans = [linker.generator.gold(document) for document in documents]
         linked = linker.disambiguate(documents, [[span for span in own if span.choices] for own in spans])
         found: Iterator[Sequence[Span]] = iter(spans)
     else:
-        linked = (link or linker.link)(documents)
+        linked = linker.stream(documents, threshold=threshold)
         found = map(linker.generator, documents)
     scores = []
     for document, one, own in zip(documents, linked, found, strict=True):
         links = [Mention(mention.start, mention.end, mention.entity) for mention in one.mentions]
         scores.append(score(document, links, same=resolver.same, known=resolver.known, spans=own))
         advance(1)
-    return Evaluation(tuple(scores))
+    return LinkEvaluation(tuple(scores))
 
 
-def read_scores(value: dict[str, Any], name: str) -> Evaluation:
-    """Read what `Evaluation.value(per_document=True)` gave, to compare with it."""
+def read_scores(value: dict[str, Any], name: str) -> LinkEvaluation:
+    """Read what `LinkEvaluation.value(per_document=True)` gave, to compare with it."""
     try:
         rows = value["per_document"]
         counts = [Counts(int(row["gold"]), int(row["predicted"]), int(row["correct"])) for row in rows]
-        return Evaluation(tuple(DocumentScore(row["id"], own, own) for row, own in zip(rows, counts, strict=True)))
+        return LinkEvaluation(tuple(DocumentScore(row["id"], own, own) for row, own in zip(rows, counts, strict=True)))
     except (KeyError, TypeError, ValueError) as error:
         raise EbertError(f"{name} has no figures per document ({error!r}); write them with --out") from None
 
 
-def load_scores(path: str) -> Evaluation:
+def load_scores(path: str) -> LinkEvaluation:
     """Read figures from a file that `ebert link evaluate --out` wrote."""
     if not Path(path).is_file():
         raise EbertError(f"there is no file {path}; 'ebert link evaluate --out' writes one")

@@ -15,11 +15,12 @@ import numpy as np
 from torch.utils.data import Dataset
 
 from ebert.linking.candidates.words import bare
-from ebert.linking.document import Document, Span, ignoring
+from ebert.linking.document import Document, Span
 from ebert.linking.linker import Linker
-from ebert.linking.refine import State
+from ebert.linking.refine import ChunkState
 from ebert.linking.scorer import NULL
-from ebert.linking.sequences import Chunk, Laid, Placed
+from ebert.linking.sequences import Chunk, LinkSequence, Placed
+from ebert.model.batching import windows
 
 GOLD, OVER, NOT_AMONG, IGNORED = (
     "gold spans",
@@ -30,7 +31,7 @@ GOLD, OVER, NOT_AMONG, IGNORED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class LabelledChunk:
     """A chunk with what is known about its spans."""
 
     chunk: Chunk
@@ -38,21 +39,20 @@ class Example:
     nulls: tuple[Placed, ...]
 
 
-Item = tuple[Laid, tuple[int, ...], tuple[float, ...]]  # a sequence, and the labels and weights of its spans
+Item = tuple[LinkSequence, tuple[int, ...], tuple[float, ...]]  # a sequence, and the labels and weights of its spans
 
 
-def examples(linker: Linker, documents: Sequence[Document]) -> tuple[list[Example], Counter[str]]:
-    """Give chunks with labelled spans, and count what became of the spans."""
-    found: list[Example] = []
+def examples(linker: Linker, documents: Sequence[Document]) -> tuple[list[LabelledChunk], Counter[str]]:
+    """Return chunks with labelled spans, and count what became of the spans."""
+    found: list[LabelledChunk] = []
     counts: Counter[str] = Counter()
-    for start in range(0, len(documents), 64):
-        part = documents[start : start + 64]
+    for part in windows(documents, 64):
         for chunk in linker.chunks(part):
             gold: list[tuple[Placed, int]] = []
             nulls: list[Placed] = []
             document = part[chunk.document]
             entities = {(mention.start, mention.end): mention.entity for mention in document.gold}
-            ignored = ignoring(document)
+            ignored = document.ignoring()
             almost = {bare(document.text, mention.start, mention.end) for mention in document.gold}
             for placed in chunk.spans:
                 span = placed.span
@@ -63,7 +63,7 @@ def examples(linker: Linker, documents: Sequence[Document]) -> tuple[list[Exampl
                 elif label is not None:
                     gold.append((placed, label))
             if gold or nulls:
-                found.append(Example(chunk, tuple(gold), tuple(nulls)))
+                found.append(LabelledChunk(chunk, tuple(gold), tuple(nulls)))
     return found, counts
 
 
@@ -83,7 +83,7 @@ def _label(span: Span, gold: dict[tuple[int, int], str], unsure: bool, counts: C
 class TrainingSet(Dataset[list[Item]]):
     """What an epoch sees; set `epoch` before going through it. What it gives depends on the seed and the epoch only."""
 
-    def __init__(self, linker: Linker, given: Sequence[Example], *, nulls: float, seed: int) -> None:
+    def __init__(self, linker: Linker, given: Sequence[LabelledChunk], *, nulls: float, seed: int) -> None:
         self._linker, self._given, self._share, self._seed = linker, given, nulls, seed
         self._paper = linker.options.strategy == "paper"
         self._gold = [(n, placed, label) for n, one in enumerate(given) for placed, label in one.gold]
@@ -134,9 +134,9 @@ class TrainingSet(Dataset[list[Item]]):
 
     def _items(self, chunk: Chunk, known: dict[Placed, tuple[int, float]]) -> list[Item]:
         asked = tuple(sorted(known, key=lambda placed: (placed.first, placed.stop)))
-        laid = self._linker.lay(State(Chunk(chunk.document, chunk.ids, asked)))
+        made = self._linker.sequences(ChunkState(Chunk(chunk.document, chunk.ids, asked)))
         items: list[Item] = []
-        for one in laid:
+        for one in made:
             labels, weights = zip(*(known[placed] for placed in one.spans), strict=True)
             items.append((one, labels, weights))
         return items

@@ -1,7 +1,7 @@
 """A linker on disk: weights, tokenizer and W, how it reads and finds spans, and which store it belongs to."""
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,9 @@ from ebert import __version__
 from ebert._io import files, trusted
 from ebert.bert.load import load_tokenizer, quiet
 from ebert.errors import EbertError
-from ebert.linking.candidates.table import GeneratorOptions, TableGenerator
-from ebert.linking.document import Generator
+from ebert.linking.candidates.generator import Given
 from ebert.linking.linker import Linker
-from ebert.linking.options import LinkerOptions, Mask, Variant
+from ebert.linking.options import CandidateOptions, LinkerOptions, Mask, Variant
 from ebert.linking.scorer import LinkingModel
 from ebert.model import folder as models
 from ebert.model.alignment import Alignment
@@ -23,39 +22,37 @@ from ebert.model.encoder import Encoder, move
 from ebert.vectors.store import Vectors, reopen
 
 FORMAT = 1
-INFO, WEIGHTS, ALIGNMENT = "linker.json", "weights.safetensors", "alignment.safetensors"
+INFO, WEIGHTS, ALIGNMENT, VECTORS = "linker.json", "weights.safetensors", "alignment.safetensors", "vectors"
 MODEL = "model"  # the linker's folder in a run
 
 
-def save(linker: Linker, folder: Path) -> None:
-    """Write a linker, in the place of an older one if there is one."""
+def save(linker: Linker, folder: Path, *, include_vectors: bool = False) -> None:
+    """Write a linker, in the place of an older one if there is one; with its store if that is to come along."""
     from safetensors.torch import save_file
 
-    module, store = linker.module, linker.vectors
-    if store.temporary:
+    module, store, spans = linker.module, linker.vectors, linker.generator
+    if store.temporary and not include_vectors:
         raise EbertError("the linker's store lives in memory only; save it first (Vectors.save) and open it from there")
-    generator = linker.generator
-    if isinstance(generator, TableGenerator):
-        spans: dict[str, Any] = {"generator": asdict(generator.options), "trained_with": linker.trained_with}
-    else:
-        describe = getattr(generator, "describe", dict)
-        spans = {"generator": None, "trained_with": describe() or {"generator": type(generator).__name__}}
     with files.replacing_folder(folder, overwrite=True, marker=INFO) as new, quiet():
         module.encoder.config.save_pretrained(new)
         linker.tokenizer.save_pretrained(new)
         save_file({name: tensor.contiguous() for name, tensor in module.state_dict().items()}, new / WEIGHTS)
         (new / WEIGHTS).chmod((new / "config.json").stat().st_mode)  # safetensors makes it readable to its owner only
         linker.alignment.save(new / ALIGNMENT)
+        name = VECTORS if include_vectors else str(store.path)
+        if include_vectors:
+            store.save(new / VECTORS).close()
         files.write_json(
             new / INFO,
             {
                 "ebert": __version__,
                 "format": FORMAT,
                 "encoder": linker.name,
-                "vectors": {"name": str(store.path), "fingerprint": store.fingerprint},
-                "saved_here": trusted.mark(str(store.path)),
+                "vectors": {"name": name, "fingerprint": store.fingerprint},
+                "saved_here": trusted.mark(name),
                 "options": asdict(linker.options),
-                **spans,
+                "generator": spans.settings,
+                "trained_with": spans.describe() if spans.settings is None else linker.trained_with,
                 "threshold": linker.threshold,
                 "null_shift": linker.null_shift,
             },
@@ -63,21 +60,15 @@ def save(linker: Linker, folder: Path) -> None:
 
 
 def load(
-    folder: Path,
-    *,
-    vectors: Vectors | str | Path | None = None,
-    generator: Generator | GeneratorOptions | None = None,
-    variant: Variant | None = None,
-    mask: Mask | None = None,
-    device: str | torch.device | None = None,
-) -> Linker:
-    """Read what `save` wrote, the linker in a run, or a model that is to link without training, in one of the ways."""
+    folder: Path, *, vectors: Vectors | str | Path | None = None, generator: Given = None,
+    variant: Variant | None = None, mask: Mask | None = None, device: str | torch.device | None = None,
+) -> Linker:  # fmt: skip
+    """Read what `save` wrote, the linker in a run, or a model that is to link without training."""
     if not (folder / INFO).is_file() and (folder / MODEL / INFO).is_file():
         folder = folder / MODEL
     if not (folder / INFO).is_file() and (folder / models.INFO).is_file():
         model = EBert.from_pretrained(folder, vectors=vectors, device=device)
-        options = zero_shot(model, variant or "e-bert-mlm", mask)
-        return Linker.fresh(model, options=options, generator=generator)
+        return Linker.zero_shot(model, variant=variant or "e-bert-mlm", mask=mask, generator=generator)
     if not folder.is_dir():
         raise EbertError(f"there is no linker at {folder}; make one with 'ebert link train'")
     if not (folder / INFO).is_file():
@@ -97,7 +88,7 @@ def load(
     try:
         options = LinkerOptions(**info["options"])
         if generator is None and info["generator"] is not None:
-            generator = GeneratorOptions(**info["generator"])
+            generator = CandidateOptions(**info["generator"])
         part, ours = info["vectors"], trusted.known(info.get("saved_here"), info["vectors"]["name"])
         store = reopen(folder, part["name"], part["fingerprint"], vectors, ours=ours)
         name, threshold, shift = str(info["encoder"]), float(info["threshold"]), float(info.get("null_shift", 0.0))
@@ -108,26 +99,13 @@ def load(
             raise
         raise EbertError(f"{folder / INFO} is damaged ({error}); train the linker again") from None
     masked_lm, module = _module(folder, options)
-    for part in (masked_lm, module):
-        move(part, device)
-    encoder = Encoder(masked_lm, load_tokenizer(folder), name)
-    alignment = Alignment.load(folder / ALIGNMENT)
+    move(masked_lm, device)
+    move(module, device)
+    encoder, alignment = Encoder(masked_lm, load_tokenizer(folder), name), Alignment.load(folder / ALIGNMENT)
     linker = Linker(module, encoder, store, alignment, options=options, generator=generator)
     linker.threshold, linker.null_shift = threshold, shift
     linker.trained_with = info.get("trained_with")
     return linker
-
-
-def zero_shot(model: EBert, variant: Variant = "e-bert-mlm", mask: Mask | None = None) -> LinkerOptions:
-    """Give the way to link without training, as in the paper's Table 6: no refinement, and no prior of "no entity"."""
-    options = LinkerOptions(variant=variant, mask=mask, rounds=1, link_prior=False)
-    try:
-        from ebert.linking.sequences import check
-
-        check(Encoder(model.encoder, model.tokenizer, model.name))
-    except EbertError:
-        return replace(options, strategy="paper")
-    return options
 
 
 def _module(folder: Path, options: LinkerOptions) -> tuple[Any, LinkingModel]:

@@ -3,21 +3,29 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, cast, overload
+from urllib.parse import quote
 
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from ebert import _names
 from ebert.errors import EbertError
-from ebert.linking import sequences
-from ebert.linking.candidates.table import GeneratorOptions, TableGenerator, gold_spans
-from ebert.linking.document import Document, Generator, Linked, LinkedMention, Scored, Span
-from ebert.linking.options import LinkerOptions, Mask, Variant
-from ebert.linking.refine import Judge, Judged, State, refine
-from ebert.linking.scorer import Batcher, Entities, LinkingModel, unaligned
-from ebert.linking.sequences import NO_CHOICE, OVERLAPPING, Chunk, Cutter, Laid, lay_packed, lay_paper
+from ebert.linking.candidates.generator import CandidateGenerator, Given, generator_of, read_candidates
+from ebert.linking.document import Document, Linked, LinkedMention, Scored, Span
+from ebert.linking.options import CandidateOptions, LinkerOptions, LinkTrainingOptions, Mask, Variant, split_options
+from ebert.linking.refine import ChunkState, Verdict, refine
+from ebert.linking.scorer import Batcher, EntityVectors, LinkingModel, check_positions, unaligned
+from ebert.linking.sequences import (
+    NO_CHOICE,
+    OVERLAPPING,
+    Chunk,
+    Chunker,
+    LinkSequence,
+    packed_sequences,
+    paper_sequences,
+)  # fmt: skip
 from ebert.model.alignment import Alignment
 from ebert.model.batching import budget_on, plan, windows
 from ebert.model.ebert import EBert
@@ -34,51 +42,42 @@ Text = str | Document
 class Linker:
     """Finds the entities in a text and links them.
 
-    >>> linker = Linker.from_pretrained("enwiki-linker")                                    # doctest: +SKIP
-    >>> for mention in linker("Adams and Platt are both injured."):                         # doctest: +SKIP
+    >>> linker = Linker.from_pretrained("starter")                                          # doctest: +SKIP
+    >>> for mention in linker("Adams and Platt are both injured.").mentions:                # doctest: +SKIP
     ...     print(mention.text, mention.entity, mention.probability, mention.candidates)
 
     `dropped` counts what could not be asked about so far: spans that a split cuts, candidates without a vector, ...
     """
 
     def __init__(
-        self,
-        module: LinkingModel,
-        encoder: Encoder,
-        vectors: Vectors,
-        alignment: Alignment,
-        *,
-        options: LinkerOptions,
-        generator: Generator | GeneratorOptions | None = None,
-    ) -> None:
+        self, module: LinkingModel, encoder: Encoder, vectors: Vectors, alignment: Alignment, *,
+        options: LinkerOptions, generator: Given = None,
+    ) -> None:  # fmt: skip
         if options.strategy == "packed":
-            sequences.check(encoder)
+            check_positions(encoder)
         self.module, self.vectors, self.alignment, self.options = module, vectors, alignment, options
-        if generator is None or isinstance(generator, GeneratorOptions):
-            generator = TableGenerator(vectors, generator)
-        self.generator: Generator = generator
+        self.generator = generator
         self.threshold = 0.0
-        self.null_shift = 0.0  # added to the null entity's score; see `ebert.linking.train`
+        self.null_shift = 0.0  # added to the null entity's score; see `ebert.linking.train.tune`
         self.trained_with: dict[str, Any] | None = None  # the candidates, if not those of the mention table
         self.dropped: Counter[str] = Counter()
         self._encoder = encoder
-        self._entities = Entities(vectors, alignment)
-        self._cutter = Cutter(encoder.tokenizer, most=min(options.chunk, encoder.longest))
-        assert options.mask is not None  # the options choose one
-        self.batcher = Batcher(
-            encoder, self._cutter, self._entities, module, mask=options.mask, link_prior=options.link_prior
+        self._entities = EntityVectors(vectors, alignment)
+        self._chunker = Chunker(encoder.tokenizer, most=min(options.chunk, encoder.longest))
+        self.batcher = Batcher(encoder, self._entities, module, options)
+
+    def __repr__(self) -> str:
+        options = self.options
+        return (
+            f"Linker({self.name!r}, {options.variant}, {options.strategy}, rounds={options.rounds}, "
+            f"vectors={str(self.vectors.path)!r})"
         )
 
     @classmethod
     def fresh(
-        cls,
-        model: EBert,
-        *,
-        options: LinkerOptions | None = None,
-        generator: Generator | GeneratorOptions | None = None,
-        seed: int = 0,
+        cls, model: EBert, *, options: LinkerOptions | None = None, generator: Given = None, seed: int = 0
     ) -> "Linker":
-        """Make a linker that was not trained: the null entity's vector and bias are zero (zero-shot).
+        """Return a linker that was not trained: the null entity's vector and bias are zero (zero-shot).
 
         The model's encoder is used, not copied: training the linker trains it.
         """
@@ -96,45 +95,96 @@ class Linker:
         return cls(module, encoder, model.vectors, alignment, options=options, generator=generator)
 
     @classmethod
-    def from_pretrained(
-        cls,
-        path: str | Path,
-        *,
-        vectors: Vectors | str | Path | None = None,
-        generator: Generator | GeneratorOptions | None = None,
-        rounds: int | None = None,
-        variant: Variant | None = None,
-        mask: Mask | None = None,
-        device: str | torch.device | None = None,
+    def zero_shot(
+        cls, model: EBert, *, variant: Variant = "e-bert-mlm", mask: Mask | None = None, generator: Given = None
     ) -> "Linker":
-        """Load a linker, the best one of a training run, or a model of `ebert align` (zero-shot, one round), by name.
+        """Return a linker as in the paper's Table 6: no training, no refinement, and no prior of "no entity"."""
+        encoder = Encoder(model.encoder, model.tokenizer, model.name)
+        options = LinkerOptions(
+            variant=variant, mask=mask, rounds=1, link_prior=False,
+            strategy="packed" if encoder.only_absolute_positions else "paper",
+        )  # fmt: skip
+        return cls.fresh(model, options=options, generator=generator)
 
-        `vectors` says where the store is now, if not where it was; `generator` finds spans in another way. A model can
-        link in another `variant` or with another `mask`; a linker was trained for its own.
+    @classmethod
+    def from_pretrained(
+        cls, name: str | Path, *, vectors: Vectors | str | Path | None = None, generator: Given = None,
+        rounds: int | None = None, variant: Variant | None = None, mask: Mask | None = None,
+        device: str | torch.device | None = None, **hub: Any,
+    ) -> "Linker":  # fmt: skip
+        """Load a linker, the best one of a training run, or a model of `ebert align` (zero-shot, one round).
+
+        The name is "starter", a folder or a hub id. `vectors` says where the store is now, if not where it was;
+        `generator` finds spans in another way. A model can link in another `variant` or with another `mask`; a linker
+        was trained for its own.
         """
+        from ebert._names import resolve
         from ebert.linking.folder import load
 
-        folder = _names.resolve(path, "linker")
+        folder = resolve(name, "linker", **hub)
         linker = load(folder, vectors=vectors, generator=generator, variant=variant, mask=mask, device=device)
         if rounds is not None:
             linker.options = replace(linker.options, rounds=rounds)
         return linker
 
-    def save_pretrained(self, folder: str | Path) -> None:
-        """Write the linker into a folder; the store is named in it, not copied."""
+    @classmethod
+    def train(
+        cls, data: str | Path | Sequence[Document], model: EBert | str | Path, out: str | Path, *,
+        dev: str | Path | Sequence[Document] | None = None, vectors: Vectors | str | Path | None = None,
+        layout: str | None = None, ids: str | Path | None = None, given: str | Path | None = None,
+        generator: Given = None, device: str | None = None, say: Callable[[str], None] | None = None,
+        **options: Any,
+    ) -> "Linker":  # fmt: skip
+        """Train a linker into the folder `out`, or go on with a training that was stopped there; return the best one.
+
+        `data` is a folder of `ebert link wikipedia`, a file of any layout, or documents with gold links (and `dev` more
+        of them). All options of `ebert link train` can be given: the fields of `LinkerOptions`, `LinkTrainingOptions`
+        and `CandidateOptions`. `generator` finds spans in another way, `given` is a file of candidates, and `say` is
+        called with each line about what is done.
+        """
+        from ebert.linking import train as training
+
+        spans, linker_options, own = split_options(options, CandidateOptions, LinkerOptions, LinkTrainingOptions)
+        loaded = model if isinstance(model, EBert) else EBert.from_pretrained(model, vectors=vectors, device=device)
+        if loaded.vectors is None:
+            raise EbertError("a linker needs entity vectors: give a model made by 'ebert align' instead of an encoder")
+        say = say or (lambda _line: None)
+        sources: dict[str, Any] | None = None
+        if isinstance(data, str | Path):
+            assert dev is None or isinstance(dev, str | Path), "dev data is a file where the data is one"
+            data, dev, sources = training.read_data(data, dev, loaded.vectors, layout=layout, ids=ids, say=say)
+        if given is not None:
+            generator = read_candidates(given, loaded.vectors, candidates=spans.candidates)
+        training.train(
+            data, cast("Sequence[Document]", dev or ()), loaded, Path(out), linker_options=linker_options, options=own,
+            generator=generator or spans, data=sources, device=device, say=say,
+        )  # fmt: skip
+        return cls.from_pretrained(Path(out), vectors=loaded.vectors, generator=generator, device=device)
+
+    def save_pretrained(self, folder: str | Path, *, include_vectors: bool = False) -> None:
+        """Write the linker into a folder; the store is named in it, or copied into it (`include_vectors`)."""
         from ebert.linking.folder import save
 
-        save(self, Path(folder))
+        save(self, Path(folder), include_vectors=include_vectors)
 
     def with_vectors(self, vectors: Vectors) -> "Linker":
-        """Give the same linker with another store of the same words: a copy that takes other entities, say."""
+        """Return the same linker with another store of the same words: a copy that takes other entities, say."""
         if vectors.fingerprint != self.vectors.fingerprint:
             raise EbertError(f"{vectors.path} has other words than the store of the linker; train a linker with it")
-        spans = self.generator.options if isinstance(self.generator, TableGenerator) else self.generator
+        spans = self.generator.with_vectors(vectors)
         linker = Linker(self.module, self._encoder, vectors, self.alignment, options=self.options, generator=spans)
         linker.threshold, linker.null_shift = self.threshold, self.null_shift
         linker.trained_with = self.trained_with
         return linker
+
+    @property
+    def generator(self) -> CandidateGenerator:
+        """What finds the spans and their candidates; a function or options of the mention table can be set."""
+        return self._generator
+
+    @generator.setter
+    def generator(self, given: Given) -> None:
+        self._generator = generator_of(given, self.vectors)
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -149,185 +199,146 @@ class Linker:
     # Linking
 
     @overload
-    def __call__(self, texts: Text, *, threshold: float | None = ...) -> tuple[LinkedMention, ...]: ...  # type: ignore[overload-overlap]
+    def link(self, texts: Text, **how: Any) -> Linked: ...
 
     @overload
-    def __call__(self, texts: Iterable[Text], *, threshold: float | None = ...) -> Iterator[Linked]: ...
+    def link(self, texts: Iterable[Text], **how: Any) -> list[Linked]: ...
 
-    def __call__(
-        self, texts: Text | Iterable[Text], *, threshold: float | None = None
-    ) -> tuple[LinkedMention, ...] | Iterator[Linked]:
-        """Give the mentions of one text, or the linked documents of any iterable of texts, one after the other."""
+    def link(self, texts: Text | Iterable[Text], **how: Any) -> Linked | list[Linked]:
+        """Find and link the entities of a text, or of several; the options are those of `stream`."""
         if isinstance(texts, str | Document):
-            return next(self.link([_document(texts, 1)], threshold=threshold)).mentions
-        return self.link((_document(text, n) for n, text in enumerate(texts, 1)), threshold=threshold)
+            return next(self.stream([texts], **how))
+        return list(self.stream(texts, **how))
 
-    def link(
-        self,
-        documents: Iterable[Document],
-        *,
-        threshold: float | None = None,
-        rounds: int | None = None,
-        budget: int | None = None,
-    ) -> Iterator[Linked]:
-        """Find and link the entities of documents, one after the other.
+    __call__ = link
+
+    def stream(self, texts: Iterable[Text], *, threshold: float | None = None, **how: Any) -> Iterator[Linked]:
+        """Find and link the entities of any number of texts, one after the other.
 
         Mentions less likely than `threshold` are left out. `rounds` are those of refinement, `budget` is how many
-        tokens a batch may have.
+        tokens a batch may have, and `before_batch` is called before each batch: what it raises ends the linking.
         """
-        least, judge, rounds = self._least(threshold), self._judge(budget), self._rounds(rounds)
-        for window in windows(documents, WINDOW):
-            states = refine(self.chunks(window), judge, rounds=rounds)
-            yield from self._linked(window, states, least)
+        return (steps[-1] for steps in self.trace(texts, threshold=threshold, **how))
 
     def trace(
-        self,
-        documents: Iterable[Document],
-        *,
-        threshold: float | None = None,
-        rounds: int | None = None,
-        budget: int | None = None,
-        between: Callable[[], None] | None = None,
+        self, texts: Iterable[Text], *, threshold: float | None = None, **how: Any
     ) -> Iterator[tuple[Linked, ...]]:
-        """Do as `link` does, and give for each document what was linked after each round of refinement.
-
-        `between` is called before each batch of each round; what it raises ends the linking.
-        """
-        least, judge, rounds = self._least(threshold), self._judge(budget, between), self._rounds(rounds)
-        for window in windows(documents, WINDOW):
-            steps = _Steps()
-            states = refine(self.chunks(window), judge, rounds=rounds, watch=steps.add)
-            linked = [list(self._linked(window, step, least)) for step in steps.all or [states]]
-            yield from zip(*linked, strict=True)
+        """Do as `stream` does, and yield for each text what was linked after each round of refinement."""
+        least = self.threshold if threshold is None else threshold
+        if not 0 <= least <= 1:
+            raise EbertError(f"threshold is {least}; it is a probability, from 0 to 1")
+        numbered = enumerate(texts, 1)
+        documents = (text if isinstance(text, Document) else Document(str(number), text) for number, text in numbered)
+        return self._rounds(((document, None) for document in documents), least=least, **how)
 
     def disambiguate(
-        self,
-        documents: Iterable[Document],
-        spans: Iterable[Sequence[Span]] | None = None,
-        *,
-        rounds: int | None = None,
-        budget: int | None = None,
-        between: Callable[[], None] | None = None,
+        self, documents: Iterable[Document], spans: Iterable[Sequence[Span]] | None = None, **how: Any
     ) -> Iterator[Linked]:
         """Link given mentions, each to its likeliest candidate: the documents' gold spans, or those of `spans`.
 
-        `between` is called before each batch of each round; what it raises ends the linking.
+        The options are those of `stream`, but for the threshold.
         """
-        judge = self._judge(budget, between)
-        rounds = self._rounds(rounds)
-        pairs = ((d, self.given(d)) for d in documents) if spans is None else zip(documents, spans, strict=True)
-        for window in windows(pairs, WINDOW):
-            chunks = self.chunks([document for document, _ in window], [own for _, own in window])
-            states = refine(chunks, judge, rounds=rounds, always=True)
-            if shared := sum(len(state.chunk.spans) - len(state.decoded) for state in states):
-                self.dropped[OVERLAPPING] += shared
-            yield from self._linked([document for document, _ in window], states, 0.0)
+        pairs: Iterable[tuple[Document, Sequence[Span]]]
+        pairs = ((d, self._gold(d)) for d in documents) if spans is None else zip(documents, spans, strict=True)
+        return (steps[-1] for steps in self._rounds(pairs, always=True, **how))
 
-    def given(self, document: Document) -> list[Span]:
-        """Give the candidates of a document's gold spans; those without any are counted."""
-        spans = [span for span in gold_spans(self.generator, document) if span.choices]
-        self.dropped[NO_CHOICE] += len(document.gold) - len(spans)
-        return spans
-
-    def chunks(self, documents: Sequence[Document], spans: Sequence[Sequence[Span]] | None = None) -> list[Chunk]:
+    def chunks(
+        self, documents: Sequence[Document], spans: Sequence[Sequence[Span] | None] | None = None
+    ) -> list[Chunk]:
         """Cut documents into chunks, with the spans that are given or those that the generator finds."""
         self._entities.refresh()
-        found = [self.generator(document) for document in documents] if spans is None else spans
-        chunks, dropped = self._cutter(
-            list(zip(documents, found, strict=True)), has_vector=lambda title: self._entities.find(title) is not None
-        )
+        pairs = zip(documents, spans or [None] * len(documents), strict=True)
+        found = [(document, self.generator(document) if own is None else own) for document, own in pairs]
+        chunks, dropped = self._chunker(found, has_vector=lambda title: self._entities.find(title) is not None)
         self.dropped += dropped
         return chunks
 
-    def lay(self, state: State) -> list[Laid]:
-        """Lay out what the encoder is to see of a chunk's open spans, by the linker's strategy."""
+    def sequences(self, state: ChunkState) -> list[LinkSequence]:
+        """Return what the encoder is to see of a chunk's open spans, by the linker's strategy."""
         if self.options.strategy == "paper":
-            return lay_paper(self._cutter, state.chunk, state.open, state.titles)
-        return lay_packed(self._cutter, state.chunk, state.open, state.titles, block=self.options.block)
+            return paper_sequences(self._chunker, state.chunk, state.open, state.titles)
+        return packed_sequences(self._chunker, state.chunk, state.open, state.titles, block=self.options.block)
 
     def judge(
-        self,
-        states: Sequence[State],
-        budget: int | None = None,
-        *,
-        shift: float | None = None,
-        between: Callable[[], None] | None = None,
-    ) -> list[list[Judged]]:
+        self, states: Sequence[ChunkState], budget: int | None = None, *, shift: float | None = None,
+        before_batch: Callable[[], None] | None = None,
+    ) -> list[list[Verdict]]:  # fmt: skip
         """Score all open spans of chunks; `shift` is added to the null entity's score, the linker's own by default."""
         shift = self.null_shift if shift is None else shift
-        laid = [(number, one) for number, state in enumerate(states) for one in self.lay(state)]
-        judged: list[list[tuple[int, Judged]]] = [[] for _ in states]
-        for group in plan([len(one) for _, one in laid], budget or budget_on(self.module.device.type)):
-            if between is not None:
-                between()
-            verdicts = iter(self._scored([laid[index][1] for index in group], shift))
+        sequences = [(number, one) for number, state in enumerate(states) for one in self.sequences(state)]
+        judged: dict[int, list[Verdict]] = {}  # by sequence
+        for group in plan([len(one) for _, one in sequences], budget or budget_on(self.module.device.type)):
+            if before_batch is not None:
+                before_batch()
+            verdicts = iter(self._scored([sequences[index][1] for index in group], shift))
             for index in group:
-                number, one = laid[index]
-                judged[number] += [(index, next(verdicts)) for _ in one.spans]
-        return [[verdict for _, verdict in sorted(found, key=lambda pair: pair[0])] for found in judged]
+                judged[index] = [next(verdicts) for _ in sequences[index][1].spans]
+        found: list[list[Verdict]] = [[] for _ in states]
+        for index, (number, _) in enumerate(sequences):
+            found[number] += judged[index]
+        return found
 
-    def _scored(self, batch: Sequence[Laid], shift: float) -> list[Judged]:
+    def _scored(self, batch: Sequence[LinkSequence], shift: float) -> list[Verdict]:
         with evaluating(self.module):
             scores = self.module(**self.batcher(batch))["scores"]  # (spans, 1 + choices)
             scores[:, 0] += shift
             probabilities = scores.softmax(-1)
-        rows = zip(scores.tolist(), probabilities.tolist(), strict=True)
-        judged = []
-        for placed, (score, probability) in zip([s for laid in batch for s in laid.spans], rows, strict=True):
+        verdicts = []
+        spans = [span for one in batch for span in one.spans]
+        for placed, score, probability in zip(spans, scores.tolist(), probabilities.tolist(), strict=True):
             size = 1 + len(placed.span.choices)
-            judged.append(Judged(placed, tuple(score[:size]), tuple(probability[:size])))
-        return judged
+            verdicts.append(Verdict(placed, tuple(score[:size]), tuple(probability[:size])))
+        return verdicts
 
-    def _judge(self, budget: int | None, between: Callable[[], None] | None = None) -> Judge:
+    def _rounds(
+        self, pairs: Iterable[tuple[Document, Sequence[Span] | None]], *, least: float = 0.0, always: bool = False,
+        rounds: int | None = None, budget: int | None = None, before_batch: Callable[[], None] | None = None,
+    ) -> Iterator[tuple[Linked, ...]]:  # fmt: skip
+        """Link documents, yielding for each what was linked after each round; given spans are all linked (`always`)."""
+        if rounds is not None and rounds < 1:
+            raise EbertError(f"rounds is {rounds}; it must be at least 1 (which is no refinement)")
         if budget is not None and budget < 1:
             raise EbertError(f"budget is {budget}; a batch needs at least one token")
-        return lambda states: self.judge(states, budget, between=between)
+        judge = partial(self.judge, budget=budget, before_batch=before_batch)
+        for window in windows(pairs, WINDOW):
+            documents = [document for document, _ in window]
+            chunks = self.chunks(documents, [own for _, own in window])
+            steps = refine(chunks, judge, rounds=rounds or self.options.rounds, always=always)
+            if always and (shared := sum(len(state.chunk.spans) - len(state.decoded) for state in steps[-1])):
+                self.dropped[OVERLAPPING] += shared
+            yield from zip(*(self._linked(documents, step, least) for step in steps), strict=True)
 
-    def _least(self, given: float | None) -> float:
-        least = self.threshold if given is None else given
-        if not 0 <= least <= 1:
-            raise EbertError(f"threshold is {least}; it is a probability, from 0 to 1")
-        return least
+    def _gold(self, document: Document) -> list[Span]:
+        """Return the candidates of a document's gold spans; those without any are counted."""
+        spans = [span for span in self.generator.gold(document) if span.choices]
+        self.dropped[NO_CHOICE] += len(document.gold) - len(spans)
+        return spans
 
-    def _rounds(self, given: int | None) -> int:
-        if given is not None and given < 1:
-            raise EbertError(f"rounds is {given}; it must be at least 1 (which is no refinement)")
-        return given or self.options.rounds
-
-    def _linked(self, documents: Sequence[Document], states: Sequence[State], least: float) -> Iterator[Linked]:
+    def _linked(self, documents: Sequence[Document], states: Sequence[ChunkState], least: float) -> list[Linked]:
         mentions: list[list[LinkedMention]] = [[] for _ in documents]
         for state in states:
             text = documents[state.chunk.document].text
-            mentions[state.chunk.document] += [self._mention(text, judged) for judged in state.decoded.values()]
-        for document, own in zip(documents, mentions, strict=True):
-            kept = [mention for mention in own if mention.probability >= least]
-            yield Linked(document, tuple(sorted(kept, key=lambda mention: mention.start)))
-
-    def _mention(self, text: str, judged: Judged) -> LinkedMention:
-        span = judged.placed.span
-        candidates = [
-            Scored(choice.title, choice.prior, score, probability)
-            for choice, score, probability in zip(
-                span.choices, judged.scores[1:], judged.probabilities[1:], strict=True
-            )
+            found = (self._mention(text, verdict) for verdict in state.decoded.values())
+            mentions[state.chunk.document] += [mention for mention in found if mention.probability >= least]
+        return [
+            Linked(document, tuple(sorted(own, key=lambda mention: mention.start)))
+            for document, own in zip(documents, mentions, strict=True)
         ]
+
+    def _mention(self, text: str, verdict: Verdict) -> LinkedMention:
+        span, entity = verdict.placed.span, self._entities.find(verdict.entity)
+        shares = zip(span.choices, verdict.scores[1:], verdict.probabilities[1:], strict=True)
+        candidates = [Scored(choice.title, choice.prior, score, share) for choice, score, share in shares]
         return LinkedMention(
-            span.start,
-            span.end,
-            text[span.start : span.end],
-            judged.entity,
-            judged.probabilities[1 + judged.best],
-            judged.null,
-            tuple(sorted(candidates, key=lambda one: -one.probability)),
-            self.url(judged.entity),
-        )
+            span.start, span.end, text[span.start : span.end], verdict.entity, verdict.probabilities[1 + verdict.best],
+            verdict.null, tuple(sorted(candidates, key=lambda one: -one.probability)), self.url(verdict.entity),
+            entity.qid if entity is not None else None,
+        )  # fmt: skip
 
     # Entities
 
     def url(self, title: str) -> str | None:
-        """Give the address of an entity's Wikipedia page, or None for one of your own."""
-        from urllib.parse import quote
-
+        """Return the address of an entity's Wikipedia page, or None for one of your own."""
         entity = self._entities.find(title)
         if entity is None or (entity.added and entity.wikidata is None):
             return None
@@ -357,17 +368,3 @@ class Linker:
         found = self._entities.find(title)
         assert found is not None  # it has just been added
         return found
-
-
-class _Steps:
-    """Keeps what is linked after each round: the states themselves go on."""
-
-    def __init__(self) -> None:
-        self.all: list[list[State]] = []
-
-    def add(self, states: Sequence[State]) -> None:
-        self.all.append([State(state.chunk, dict(state.decoded)) for state in states])
-
-
-def _document(text: Text, number: int) -> Document:
-    return text if isinstance(text, Document) else Document(str(number), text)

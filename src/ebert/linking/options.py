@@ -1,78 +1,111 @@
-"""How a linker reads a text, and how it is trained; where the paper has a best configuration, it is the default."""
+"""The options of linking; where the paper has a best configuration, it is the default. Nothing heavy is imported."""
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
-from ebert.errors import EbertError
-from ebert.finetuning.options import FinetuningOptions, among, at_least
+from ebert._options import Options, option
+from ebert.finetuning.options import FinetuningOptions
 
 Strategy = Literal["paper", "packed"]
 Mask = Literal["candidates", "standard"]
 Variant = Literal["e-bert-mlm", "wikipedia2vec-bert-mlm", "wikipedia2vec-bert-random"]
 Block = Literal["markers", "copy"]
+Rule = Literal["longest", "probability"]
 BATCHES = (16, 32, 64, 128)
-"""The paper's grid, together with the learning rates of every fine-tuning."""
+"""Batch sizes of the paper's grid; its learning rates are those of every fine-tuning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkerOptions:
+class LinkerOptions(Options):
     """What a linker feeds to its encoder. It belongs to the trained weights and is saved with them."""
 
-    strategy: Strategy = "packed"
-    """`paper`: one pass of the encoder for each span; `packed`: one for all spans of a chunk."""
-    mask: Mask | None = None
-    """What stands for the entity to find: the mean of the `candidates`' vectors, or the `standard` mask token. If not
-    given, the candidates for E-BERT-MLM and the standard mask for the baselines, as in the paper."""
-    variant: Variant = "e-bert-mlm"
-    """E-BERT-MLM, or one of the paper's baselines without alignment."""
-    chunk: int = 512
-    """Wordpieces that the encoder sees at once; longer documents are split."""
-    block: Block = "markers"
-    """What packed appends for a span: `markers` are ``[E-MASK] / *``, `copy` has its wordpieces in between."""
-    link_prior: bool = True
-    """Whether the null entity has a prior too, where the generator knows one: how rarely a span's words are a link. The
-    paper's way, whose generator knows none, is without."""
-    rounds: int = 3
-    """Iterations of refinement (J of the paper); 1 is none."""
+    strategy: Strategy = option(
+        "packed", "One pass of the encoder for each span (paper), or for all of a chunk (packed)."
+    )
+    variant: Variant = option("e-bert-mlm", "E-BERT-MLM, or one of the paper's baselines without alignment.")
+    mask: Mask | None = option(
+        None,
+        "What stands for the entity: the mean of its candidates' vectors (the default of E-BERT-MLM), or the standard "
+        "[MASK] (of the baselines).",
+    )
+    link_prior: bool = option(True, "Weigh how rarely a span's words are a link. The paper does without.")
+    block: Block = option("markers", "What packed appends for a span: markers alone, or its wordpieces between them.")
+    chunk: int = option(512, "Wordpieces that the encoder sees at once; longer documents are split.", low=16)
+    rounds: int = option(3, "Iterations of refinement (J of the paper); 1 is none.", low=1, cli=False)
 
     def __post_init__(self) -> None:
-        choices = {"strategy": Strategy, "variant": Variant, "block": Block}
-        for name, kind in choices.items():
-            among(name, getattr(self, name), get_args(kind))
+        self.check()
         if self.mask is None:
             object.__setattr__(self, "mask", "candidates" if self.aligned else "standard")
-        among("mask", str(self.mask), get_args(Mask))
-        at_least("chunk", self.chunk, 16)
-        at_least("rounds", self.rounds, 1)
 
     @property
     def aligned(self) -> bool:
-        """Whether entities are carried by W."""
+        """Whether W projects the entity vectors."""
         return self.variant == "e-bert-mlm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingOptions(FinetuningOptions):
+class LinkTrainingOptions(FinetuningOptions):
     """How long, how fast and on which spans a linker is trained."""
 
-    counts: ClassVar[tuple[str, ...]] = ("evaluations", "tokens")
+    learning_rate: float = option(2e-5, "The highest learning rate of the schedule.", above=0)
+    batch: int = option(128, "Spans in a step; packed takes as many whole chunks as have about that many.", low=1)
+    checkpoint_steps: int = option(50, "Steps between two checkpoints, from which a killed run goes on.", low=1)
+    nulls: float = option(
+        1.0, "Share of the over-generated spans that an epoch sees; the loss weighs them accordingly.", above=0, high=1
+    )
+    evaluations: int = option(1, "How often in an epoch the dev set is linked; the best linker is kept.", low=1)
+    tune: bool = option(True, "Choose on the dev set how ready the linker is to link. The paper does without.")
+    tokens: int | None = option(
+        None, "Wordpieces computed at a time, a matter of memory; what suits the device if not given.", low=1, cli=False
+    )
 
-    learning_rate: float = 2e-5
-    """The highest rate of the schedule."""
-    batch: int = 128
-    """Spans in a step; packed takes as many whole chunks as have about that many."""
-    nulls: float = 1.0
-    """Share of the over-generated spans that an epoch sees, others in each; they weigh more in the loss for it."""
-    checkpoint_steps: int = 50
-    """Steps after which the state is written, so that a run that is killed goes on there."""
-    evaluations: int = 1
-    """How often in an epoch the dev set is linked, evenly over all epochs; the best linker is kept."""
-    tokens: int | None = None
-    """Wordpieces that are computed at a time, which is a matter of memory only; what suits the device if not given."""
-    tune: bool = True
-    """Whether the dev set also decides how ready the linker is to link, by a shift of the null entity's score."""
 
-    def __post_init__(self) -> None:
-        FinetuningOptions.__post_init__(self)
-        if not 0 < self.nulls <= 1:
-            raise EbertError(f"nulls is {self.nulls}; it must be above 0 and at most 1")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateOptions(Options):
+    """How the mention table's spans and their candidates are chosen."""
+
+    candidates: int = option(30, "Entities that a span may mean, at most.", low=1)
+    min_link_probability: float = option(
+        0.005, "Spans whose words are more rarely a link are not looked at.", low=0, high=1
+    )
+    min_prior: float = option(0.0, "Prior of a candidate, before renormalisation, at least.", low=0, below=1, cli=False)
+    longest: int = option(10, "Words of a span, at most.", low=1, cli=False)
+    ignore_case: bool = option(False, "Find names without capitals too, as in tweets.")
+    dates: bool = option(False, "Whether numbers, months and dates can be spans, as in early Wikipedia.", cli=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorOptions(Options):
+    """How the baseline decides that reads no context."""
+
+    threshold: float = option(0.1, "Link probability from which on a span is linked.", low=0, high=1)
+    rule: Rule = option("longest", "Which of overlapping spans is linked.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WikipediaOptions(Options):
+    """Which documents are made of Wikipedia's articles."""
+
+    documents: int = option(2000, "Documents to train on.", low=1)
+    held_out: int = option(200, "Documents to tune on.", low=0)
+    words: int = option(300, "Words of a document, about: whole paragraphs from the beginning of its article.", low=10)
+    usual: float = option(
+        0.1, "Link probability from which on an unlinked span is left out of the loss.", low=0, high=1
+    )
+    later: float = option(
+        0.02, "Link probability below which a later mention is left out, not labelled.", low=0, high=1, cli=False
+    )
+    min_links: int = option(4, "Links of a document, at least.", low=1, cli=False)
+    seed: int = option(0, "Seed of the choice of articles.", low=0)
+
+
+def split_options(given: dict[str, Any], *classes: Any) -> tuple[Any, ...]:
+    """Return an instance of each class with those of the given options that are its fields."""
+    names = [{field.name for field in fields(cls)} for cls in classes]
+    if unknown := given.keys() - set().union(*names):
+        raise TypeError(f"there is no option {', '.join(sorted(unknown))}")
+    return tuple(
+        cls(**{name: value for name, value in given.items() if name in own})
+        for cls, own in zip(classes, names, strict=True)
+    )

@@ -34,7 +34,7 @@ PALE, STRONG = 25, 85  # per cent of colour for a probability of 0 and of 1
 
 
 def lines(linked: Iterable[Linked], form: str) -> Iterator[str]:
-    """Give the text of documents in a format, part by part; put together, they are the file."""
+    """Yield the text of documents in a format, part by part; put together, they are the file."""
     if form not in get_args(Format):
         raise EbertError(f"unknown format {form!r}; choose one of {', '.join(get_args(Format))}")
     if form == "html":
@@ -49,7 +49,7 @@ def lines(linked: Iterable[Linked], form: str) -> Iterator[str]:
 
 
 def as_json(linked: Linked) -> dict[str, Any]:
-    """Give a document as an object of JSON; offsets count characters."""
+    """Return a document as an object of JSON; offsets count characters."""
     return {
         "id": linked.document.id,
         "text": linked.document.text,
@@ -90,13 +90,13 @@ def article(linked: Linked) -> str:
 
 
 def _hint(mention: LinkedMention) -> str:
-    """Give the candidates with their probabilities, one a line."""
+    """Return the candidates with their probabilities, one a line."""
     others = [f"{one.title}: {one.probability:.1%}" for one in mention.candidates[:5]]
     return "\n".join([*others, f"no entity: {mention.null:.1%}"])
 
 
 def mention_value(mention: LinkedMention) -> dict[str, Any]:
-    """Give a mention as an object of JSON."""
+    """Return a mention as an object of JSON."""
     return {
         "start": mention.start,
         "end": mention.end,

@@ -6,29 +6,21 @@ Both are tuned on documents of held-out Wikipedia articles, so that the baseline
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, get_args
 
-from ebert.linking.document import Document, Generator, Linked, LinkedMention, Scored, Span
+from ebert.linking.candidates.generator import CandidateGenerator
+from ebert.linking.document import Document, Linked, LinkedMention, Scored, Span
 from ebert.linking.evaluate import Counts, Same, score
+from ebert.linking.options import PriorOptions, Rule
 from ebert.text.passage import Mention
 
-Rule = Literal["longest", "probability"]
-RULES: tuple[Rule, ...] = ("longest", "probability")
 THRESHOLDS = (
     0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class PriorOptions:
-    """How the baseline decides."""
-
-    threshold: float = 0.1  # on link probability
-    rule: Rule = "longest"  # which of overlapping spans is linked
-
-
-@dataclass(frozen=True, slots=True)
-class Tuned:
+class TunedPrior:
     """The best options on held-out documents, and what all others gave."""
 
     options: PriorOptions
@@ -36,33 +28,34 @@ class Tuned:
     tried: tuple[tuple[PriorOptions, float], ...]
 
     def value(self) -> dict[str, Any]:
-        """Give it for programs."""
+        """Return it for programs."""
         return {**asdict(self.options), "f1": self.f1, "tried": [{**asdict(o), "f1": f1} for o, f1 in self.tried]}
 
 
 class PriorLinker:
     """Links by priors alone. It gives what a trained linker gives, so that both can be judged alike."""
 
-    def __init__(self, generator: Generator, options: PriorOptions | None = None) -> None:
+    def __init__(self, generator: CandidateGenerator, options: PriorOptions | None = None) -> None:
         self.generator, self.options = generator, options or PriorOptions()
 
-    def link(self, documents: Iterable[Document]) -> Iterator[Linked]:
-        """Find and link entities."""
-        for document in documents:
-            yield Linked(document, tuple(_mention(document, span) for span in self._kept(self.generator(document))))
+    def stream(self, texts: Iterable[Document], *, threshold: float | None = None) -> Iterator[Linked]:
+        """Find and link entities; `threshold` takes the place of that of the options."""
+        least = self.options.threshold if threshold is None else threshold
+        for document in texts:
+            likely = [span for span in self.generator(document) if span.choices and span.sure >= least]
+            yield self._linked(document, not_overlapping(likely, self.options.rule))
 
-    def disambiguate(self, documents: Iterable[Document], spans: Sequence[Sequence[Span]]) -> Iterator[Linked]:
+    def disambiguate(self, documents: Iterable[Document], spans: Iterable[Sequence[Span]]) -> Iterator[Linked]:
         """Link given spans, all of them."""
         for document, given in zip(documents, spans, strict=True):
-            yield Linked(document, tuple(_mention(document, span) for span in given if span.choices))
+            yield self._linked(document, [span for span in given if span.choices])
 
-    def _kept(self, spans: list[Span]) -> list[Span]:
-        likely = [span for span in spans if span.choices and span.sure >= self.options.threshold]
-        return not_overlapping(likely, self.options.rule)
+    def _linked(self, document: Document, spans: Iterable[Span]) -> Linked:
+        return Linked(document, tuple(_mention(document, span) for span in spans))
 
 
 def not_overlapping(spans: list[Span], rule: Rule) -> list[Span]:
-    """Choose among overlapping spans; give the chosen ones in the order of the text."""
+    """Choose among overlapping spans; return the chosen ones in the order of the text."""
     if rule == "longest":
         order = sorted(spans, key=lambda span: (span.start - span.end, -span.sure, span.start))
     else:
@@ -76,20 +69,20 @@ def not_overlapping(spans: list[Span], rule: Rule) -> list[Span]:
     return sorted(kept, key=lambda span: span.start)
 
 
-def tune(generator: Generator, documents: Sequence[Document], *, same: Same = str) -> Tuned:
+def tune(generator: CandidateGenerator, documents: Sequence[Document], *, same: Same = str) -> TunedPrior:
     """Find the threshold and the rule that give the best micro F1."""
     found = [(document, generator(document)) for document in documents]
     tried: list[tuple[PriorOptions, float]] = []
-    for rule in RULES:
+    for rule in get_args(Rule):
         for threshold in THRESHOLDS:
             counts = Counts()
             for document, spans in found:
                 likely = [span for span in spans if span.choices and span.sure >= threshold]
                 links = [Mention(span.start, span.end, span.choices[0].title) for span in not_overlapping(likely, rule)]
                 counts += score(document, links, same=same).counts
-            tried.append((PriorOptions(threshold, rule), 100 * counts.f1))
+            tried.append((PriorOptions(threshold=threshold, rule=rule), 100 * counts.f1))
     best = max(tried, key=lambda item: item[1])
-    return Tuned(best[0], best[1], tuple(tried))
+    return TunedPrior(best[0], best[1], tuple(tried))
 
 
 def _mention(document: Document, span: Span) -> LinkedMention:

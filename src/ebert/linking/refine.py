@@ -5,13 +5,14 @@ others have an entity as their likeliest answer; the surest are those with the s
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import exp
 
 from ebert.linking.sequences import Chunk, Placed
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Verdict:
     """What the model says about a span: the scores and probabilities of the null entity and of every candidate."""
 
     placed: Placed
@@ -38,13 +39,20 @@ class Judged:
         """Whether an entity is the likeliest answer."""
         return self.probabilities[1 + self.best] > self.null
 
+    def shifted(self, shift: float) -> "Verdict":
+        """Return the verdict with `shift` added to the score of the null entity."""
+        odds = exp(shift)
+        total = 1 + (odds - 1) * self.null
+        shares = (self.null * odds / total, *(one / total for one in self.probabilities[1:]))
+        return replace(self, scores=(self.scores[0] + shift, *self.scores[1:]), probabilities=shares)
+
 
 @dataclass(slots=True)
-class State:
+class ChunkState:
     """A chunk on its way: what is linked, and what is still open."""
 
     chunk: Chunk
-    decoded: dict[Placed, Judged] = field(default_factory=dict)
+    decoded: dict[Placed, Verdict] = field(default_factory=dict)
 
     @property
     def open(self) -> list[Placed]:
@@ -54,22 +62,21 @@ class State:
     @property
     def titles(self) -> dict[Placed, str]:
         """The linked spans and their entities."""
-        return {placed: judged.entity for placed, judged in self.decoded.items()}
+        return {placed: verdict.entity for placed, verdict in self.decoded.items()}
 
 
-Judge = Callable[[Sequence[State]], list[list[Judged]]]  # judges all open spans of each state
+Judge = Callable[[Sequence[ChunkState]], list[list[Verdict]]]  # judges all open spans of each state
 
 
 def quota(round_: int, rounds: int, linked: int, more: int) -> int:
-    """Give k, how many spans a round links: `linked` are (m), and `more` could be (n)."""
+    """Return k, how many spans a round links: `linked` are (m), and `more` could be (n)."""
     return -(-round_ * (linked + more) // rounds) - linked  # the ceiling, without floating point
 
 
-def choose(judged: Iterable[Judged], most: int) -> list[Judged]:
-    """Give the surest spans, at most `most` and none overlapping another; of equals the first, and the longer one."""
-    order = sorted(judged, key=lambda j: (j.null, j.placed.first, -j.placed.stop))
-    chosen: list[Judged] = []
-    for one in order:
+def choose(verdicts: Iterable[Verdict], most: int) -> list[Verdict]:
+    """Return the surest spans, at most `most` and none overlapping another; of equals the first, and the longer one."""
+    chosen: list[Verdict] = []
+    for one in sorted(verdicts, key=lambda v: (v.null, v.placed.first, -v.placed.stop)):
         if len(chosen) >= most:
             break
         if not any(one.placed.overlaps(other.placed) for other in chosen):
@@ -77,20 +84,15 @@ def choose(judged: Iterable[Judged], most: int) -> list[Judged]:
     return chosen
 
 
-def refine(
-    chunks: Sequence[Chunk],
-    judge: Judge,
-    *,
-    rounds: int,
-    always: bool = False,
-    watch: Callable[[list[State]], None] | None = None,
-) -> list[State]:
-    """Link the spans of chunks in rounds. With `always` every span names an entity: mentions are given.
+def refine(chunks: Sequence[Chunk], judge: Judge, *, rounds: int, always: bool = False) -> list[list[ChunkState]]:
+    """Link the spans of chunks in rounds; return the states after each round in which there was something to link.
 
-    `watch` sees the states after every round, as long as there is anything left to link.
+    With `always` every span names an entity: mentions are given.
     """
-    states = [State(chunk) for chunk in chunks]
+    states = [ChunkState(chunk) for chunk in chunks]
+    steps: list[list[ChunkState]] = []
     for round_ in range(1, rounds + 1):
+        states = [ChunkState(state.chunk, dict(state.decoded)) for state in states]
         waiting = [state for state in states if state.open]
         if not waiting:
             break
@@ -98,6 +100,5 @@ def refine(
             candidates = [verdict for verdict in verdicts if always or verdict.linked]
             most = quota(round_, rounds, len(state.decoded), len(candidates))
             state.decoded.update({one.placed: one for one in choose(candidates, most)})
-        if watch is not None:
-            watch(states)
-    return states
+        steps.append(states)
+    return steps or [states]

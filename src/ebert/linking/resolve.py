@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from ebert.linking.document import Document
-from ebert.linking.readers import Labelled
+from ebert.linking.readers.layouts import Labelled
 from ebert.text import titles
 from ebert.text.passage import Mention
 from ebert.vectors.store import Vectors
@@ -31,7 +31,7 @@ class Resolved:
         return sum(self.unresolved.values())
 
 
-class Resolver:
+class TitleResolver:
     """Finds the title in a store that a name stands for."""
 
     def __init__(self, vectors: Vectors, ids: Mapping[int, str] | None = None) -> None:
@@ -40,20 +40,20 @@ class Resolver:
         self._titled: dict[str, str | None] = {}
 
     def title(self, names: tuple[str, ...]) -> str | None:
-        """Give the title that one of the names stands for, or None."""
+        """Return the title that one of the names stands for, or None."""
         if names not in self._known:
             self._known[names] = self._find(names)
         return self._known[names]
 
     def same(self, name: str) -> str:
-        """Give one spelling for all names of an entity: its title, or the name as Wikipedia would write it."""
+        """Return one spelling for all names of an entity: its title, or the name as Wikipedia would write it."""
         if (found := self._by_name(name)) is not None:
             return found
         forms = titles.spellings(name)
         return next((form for form in forms if not form[0].islower()), forms[0]) if forms else name
 
     def known(self, name: str) -> bool:
-        """Tell whether the store has the entity of this name."""
+        """Return whether the store has the entity of this name."""
         return self._by_name(name) is not None
 
     def documents(self, labelled: Iterable[Labelled]) -> Resolved:
@@ -80,18 +80,18 @@ class Resolver:
         return found.title if found else None
 
     def _by_name(self, name: str) -> str | None:
-        """Give the title that a name stands for, which is not a label's: a page called Q60 is that page."""
+        """Return the title that a name stands for, which is not a label's: a page called Q60 is that page."""
         if name not in self._titled:
             found = self._vectors.find(name)
             self._titled[name] = found.title if found else None
         return self._titled[name]
 
     def _listed(self, names: tuple[str, ...]) -> list[str]:
-        """Give the titles that the list has for the ids among the names."""
+        """Return the titles that the list has for the ids among the names."""
         known = [self._ids[number] for number in _numbers(names) if number in self._ids]
         return [next(iter(titles.spellings(title)), "") for title in known]
 
 
 def _numbers(names: tuple[str, ...]) -> list[int]:
-    """Give the Wikidata ids among names."""
+    """Return the Wikidata ids among names."""
     return [number for name in names if (number := titles.wikidata_id(name)) is not None]

@@ -1,20 +1,14 @@
 """E-BERT-MLM (Section 5.2): a masked LM whose answers are the candidates of a span, or none of them (Eq. 2).
 
-The score of a candidate is ``e_a · MLM(h) + log p(a)``, with its carried vector, what the MLM head makes of the hidden
-state of [E-MASK], and its prior. That of the null entity is ``e_ε · MLM(h) + b_ε``, both learned from zero. Where it is
-known how often a span's words are a link, the null entity has a prior too: the logarithm of the odds that they are none
-is added to its score, as if every p(a) were multiplied by the link probability and p(ε) were the rest.
-
-
-The vectors of candidates, as the encoder sees them: W times the store's, or the store's own for the baselines.
-
-
-From laid-out sequences to the tensors of `LinkingModel`.
+The score of a candidate is ``e_a · MLM(h) + log p(a)``, with its projected vector, what the MLM head makes of the
+hidden state of [E-MASK], and its prior. That of the null entity is ``e_ε · MLM(h) + b_ε``, both learned from zero.
+Where it is known how often a span's words are a link, the null entity has a prior too: the logarithm of the odds that
+they are none is added to its score, as if every p(a) were multiplied by the link probability and p(ε) were the rest.
 """
 
 import copy
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -24,8 +18,8 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from ebert.errors import EbertError
-from ebert.linking.options import Mask
-from ebert.linking.sequences import Cutter, Laid, Placed, sight
+from ebert.linking.options import LinkerOptions
+from ebert.linking.sequences import LinkSequence, Placed
 from ebert.model.alignment import Alignment
 from ebert.model.batching import additive
 from ebert.model.encoder import Encoder, only
@@ -35,6 +29,9 @@ from ebert.vectors.store import Vectors
 
 SPREAD = 0.02  # of a new head's weights, where the encoder does not say how its own were drawn
 NULL = 0  # the label of the null entity; that of a candidate is its number from 1
+REMEMBERED = 500_000  # titles; looking one up takes a query, and the same ones come again and again
+LEAST_PRIOR = 1e-9  # of a candidate whose prior is zero, so that it can be chosen at all
+LEAST_DOUBT = 0.01  # that a span is a link, however often its words were one: counts are small
 
 
 class LinkingModel(nn.Module):
@@ -69,7 +66,7 @@ class LinkingModel(nn.Module):
         return cast("nn.Embedding", self.encoder.get_input_embeddings())
 
     def answers(self, inputs: dict[str, Tensor], rows: Tensor, columns: Tensor) -> Tensor:
-        """Give MLM(h) at places of a batch, shape (places, width)."""
+        """Return MLM(h) at places of a batch, shape (places, width)."""
         places = (rows, columns)
         if self.head is not None:
             return self.head(self.encoder(**inputs).last_hidden_state[places])
@@ -88,7 +85,7 @@ class LinkingModel(nn.Module):
         null_priors: Tensor | None = None,  # (spans,): the logarithm of the odds that it is no link, zero if not known
         **inputs: Tensor,  # inputs_embeds, attention_mask, position_ids
     ) -> dict[str, Tensor]:
-        """Give the scores (spans, 1 + choices), the null entity's first, and the weighted sum of the losses."""
+        """Return the scores (spans, 1 + choices), the null entity's first, and the weighted sum of the losses."""
         answers = self.answers(inputs, rows, columns).float()  # (spans, width)
         null = answers @ self.null + self.null_bias  # (spans,)
         if null_priors is not None:
@@ -102,7 +99,7 @@ class LinkingModel(nn.Module):
 
 
 def headed(masked_lm: PreTrainedModel) -> PreTrainedModel:
-    """Give a masked LM whose logits are MLM(h), what its last layer compares to wordpieces; the given one stays.
+    """Return a masked LM whose logits are MLM(h), what its last layer compares to wordpieces; the given one stays.
 
     Only the modules on the way to the last layer are copied, and these share their weights with the given ones.
     """
@@ -145,11 +142,8 @@ def _shallow(module: nn.Module) -> nn.Module:
     return twin
 
 
-REMEMBERED = 500_000  # titles; looking one up takes a query, and the same ones come again and again
-
-
-class Entities:
-    """Looks entities up by title and carries their vectors."""
+class EntityVectors:
+    """Looks entities up by title and projects their vectors: by W, or as they are for the baselines."""
 
     def __init__(self, vectors: Vectors, alignment: Alignment) -> None:
         self.vectors, self.alignment = vectors, alignment
@@ -157,7 +151,7 @@ class Entities:
         self._stamp = vectors.stamp
 
     def find(self, title: str) -> Entity | None:
-        """Give the entity with a title. One that is not there is looked for again: it may be added meanwhile."""
+        """Return the entity with a title. One that is not there is looked for again: it may be added meanwhile."""
         found = self._known.get(title)
         if found is None and (found := self.vectors.find(title)) is not None:
             if len(self._known) >= REMEMBERED:
@@ -171,17 +165,18 @@ class Entities:
             self._stamp = self.vectors.stamp
             self._known.clear()
 
-    def carried(self, titles: Sequence[str]) -> Tensor:
-        """Give the carried vectors of entities that there are, shape (titles, width)."""
-        found = [self.find(title) for title in titles]
-        for title, entity in zip(titles, found, strict=True):
-            if entity is None:
+    def project(self, titles: Sequence[str]) -> Tensor:
+        """Return the projected vectors of entities that there are, (titles, width)."""
+        found = []
+        for title in titles:
+            if (entity := self.find(title)) is None:
                 raise self.vectors.unknown(title)
-        return torch.from_numpy(self.alignment.project(self.vectors.take([e for e in found if e is not None])))
+            found.append(entity)
+        return torch.from_numpy(self.alignment.project(self.vectors.take(found)))
 
 
 def unaligned(vectors: Vectors, width: int, *, length: float | None = None) -> Alignment:
-    """Give what carries vectors for the baselines without alignment (Wikipedia2Vec-BERT).
+    """Return what projects vectors for the baselines without alignment (Wikipedia2Vec-BERT).
 
     Vectors as wide as the wordpieces' stay as they are, as in the paper. Narrower ones are put into the wider space by
     a random rotation, which keeps all their angles and lengths and knows nothing of the wordpieces. Where W scales its
@@ -200,44 +195,34 @@ def unaligned(vectors: Vectors, width: int, *, length: float | None = None) -> A
     return Alignment(weight, None, source=vectors.dimension, target=width, options=options, report=report)
 
 
-def index(titles: Iterable[str]) -> dict[str, int]:
-    """Number titles, each once, in their order."""
-    return {title: number for number, title in enumerate(dict.fromkeys(titles))}
-
-
-LEAST_PRIOR = 1e-9  # of a candidate whose prior is zero, so that it can be chosen at all
-LEAST_DOUBT = 0.01  # that a span is a link, however often its words were one: counts are small
-
-
 class Batcher:
     """Makes the tensors of a batch."""
 
-    def __init__(
-        self, encoder: Encoder, cutter: Cutter, entities: Entities, model: LinkingModel, *, mask: Mask, link_prior: bool
-    ) -> None:
-        self._cutter, self._entities, self._model, self._mask = cutter, entities, model, mask
-        self._link_prior = link_prior
+    def __init__(self, encoder: Encoder, entities: EntityVectors, model: LinkingModel, options: LinkerOptions) -> None:
+        self._entities, self._model, self._options = entities, model, options
         self._first = encoder.first_position if encoder.takes_positions else None
-        self._filler = encoder.tokenizer.pad_token_id or 0
+        self._padding = encoder.tokenizer.pad_token_id or 0
 
     @torch.no_grad()
     def __call__(
-        self, batch: Sequence[Laid], labels: Sequence[int] | None = None, weights: Sequence[float] | None = None
+        self, batch: Sequence[LinkSequence], labels: Sequence[int] | None = None, weights: Sequence[float] | None = None
     ) -> dict[str, Tensor]:
-        """Make the inputs for sequences, padded to the longest; labels and weights are for their spans, in order."""
-        spans = [span for laid in batch for span in laid.spans]
+        """Return the inputs for sequences, padded to the longest; labels and weights are for their spans, in order."""
+        spans = [span for one in batch for span in one.spans]
         titles = [choice.title for span in spans for choice in span.span.choices]
-        numbers = index([*titles, *(title for laid in batch for title in laid.entities.values())])
-        vectors = self._entities.carried(list(numbers)).to(self._model.embedding.weight)  # (entities, width)
+        titles = list(dict.fromkeys([*titles, *(title for one in batch for title in one.entities.values())]))
+        numbers = {title: number for number, title in enumerate(titles)}
+        vectors = self._entities.project(titles).to(self._model.embedding.weight)  # (entities, width)
         choices, log_priors = _choices(spans, numbers)
         inputs = self._encoded(batch, numbers, vectors)
-        rows = torch.tensor([row for row, laid in enumerate(batch) for _ in laid.spans])
-        columns = torch.tensor([place for laid in batch for place in laid.masks])
+        rows = torch.tensor([row for row, one in enumerate(batch) for _ in one.spans])
+        columns = torch.tensor([place for one in batch for place in one.masks])
         device = vectors.device
         tensors = {"rows": rows, "columns": columns, "choices": choices, "log_priors": log_priors}
-        tensors["null_priors"] = torch.tensor([_null_prior(span) if self._link_prior else 0.0 for span in spans])
-        if self._mask == "candidates":
-            counts = log_priors.isfinite().to(vectors.device)[..., None]  # (spans, choices, 1)
+        priors = [_null_prior(span) if self._options.link_prior else 0.0 for span in spans]
+        tensors["null_priors"] = torch.tensor(priors)
+        if self._options.mask == "candidates":
+            counts = log_priors.isfinite().to(device)[..., None]  # (spans, choices, 1)
             options = vectors[choices.to(device)] * counts  # (spans, choices, width)
             inputs["inputs_embeds"][rows.to(device), columns.to(device)] = options.sum(1) / counts.sum(1)
         if labels is not None:
@@ -245,25 +230,24 @@ class Batcher:
             tensors["weights"] = torch.tensor(weights if weights is not None else [1.0] * len(labels))
         return {**inputs, "entities": vectors, **{name: tensor.to(device) for name, tensor in tensors.items()}}
 
-    def _encoded(self, batch: Sequence[Laid], numbers: dict[str, int], vectors: Tensor) -> dict[str, Tensor]:
-        """Make what the encoder itself takes."""
-        size = max(map(len, batch))
-        filler = max((self._first or 0) - 1, 0)  # the position of padding
-        ids = torch.full((len(batch), size), self._filler)  # (batch, pieces)
-        positions = torch.full((len(batch), size), filler)
-        for row, laid in enumerate(batch):
-            ids[row, : len(laid)] = torch.tensor(laid.ids).clamp(min=0)
-            positions[row, : len(laid)] = torch.tensor(laid.positions) + (self._first or 0)
+    def _encoded(self, batch: Sequence[LinkSequence], numbers: dict[str, int], vectors: Tensor) -> dict[str, Tensor]:
+        """Return what the encoder itself takes."""
+        size, first = max(map(len, batch)), self._first or 0
+        ids = torch.full((len(batch), size), self._padding)  # (batch, pieces)
+        positions = torch.full((len(batch), size), max(first - 1, 0))
+        for row, one in enumerate(batch):
+            ids[row, : len(one)] = torch.tensor(one.ids).clamp(min=0)
+            positions[row, : len(one)] = torch.tensor(one.positions) + first
         embeds = self._model.embedding(ids.to(vectors.device))  # (batch, pieces, width)
-        for row, laid in enumerate(batch):
-            for place, title in laid.entities.items():
+        for row, one in enumerate(batch):
+            for place, title in one.entities.items():
                 embeds[row, place] = vectors[numbers[title]]
-        if any(laid.blocks for laid in batch):
-            mask = additive(torch.stack([sight(laid, size) for laid in batch]), embeds.dtype)
+        if any(one.blocks for one in batch):
+            mask = additive(torch.stack([one.visible(size) for one in batch]), embeds.dtype)
         else:
             mask = torch.zeros((len(batch), size), dtype=torch.long)
-            for row, laid in enumerate(batch):
-                mask[row, : len(laid)] = 1
+            for row, one in enumerate(batch):
+                mask[row, : len(one)] = 1
         inputs = {"inputs_embeds": embeds, "attention_mask": mask.to(vectors.device)}
         if self._first is not None:
             inputs["position_ids"] = positions.to(vectors.device)
@@ -271,7 +255,7 @@ class Batcher:
 
 
 def _choices(spans: Sequence[Placed], numbers: dict[str, int]) -> tuple[Tensor, Tensor]:
-    """Give the candidates of spans by number, and the logarithms of their priors: both (spans, choices)."""
+    """Return the candidates of spans by number, and the logarithms of their priors: both (spans, choices)."""
     most = max(len(span.span.choices) for span in spans)
     choices = torch.zeros((len(spans), most), dtype=torch.long)
     log_priors = torch.full((len(spans), most), -math.inf)
@@ -283,9 +267,19 @@ def _choices(spans: Sequence[Placed], numbers: dict[str, int]) -> tuple[Tensor, 
 
 
 def _null_prior(placed: Placed) -> float:
-    """Give the logarithm of the odds that a span is no link."""
+    """Return the logarithm of the odds that a span is no link."""
     known = placed.span.link_probability
     if known is None:
         return 0.0
     probability = min(max(known, LEAST_PRIOR), 1 - LEAST_DOUBT)
     return math.log(1 - probability) - math.log(probability)
+
+
+def check_positions(encoder: Encoder) -> None:
+    """Raise `EbertError` for encoders in which a block cannot have the position of its span."""
+    if not encoder.only_absolute_positions:
+        raise EbertError(
+            f"{encoder.name} ({type(encoder.module).__name__}) does not go by absolute positions alone, so that spans "
+            "cannot share the position of their text: the strategy packed does not work with it; use the strategy "
+            "paper, or an encoder like BERT, RoBERTa, DistilBERT, ELECTRA or ALBERT"
+        )

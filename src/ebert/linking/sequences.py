@@ -1,24 +1,14 @@
-"""Documents as the encoder takes them: cut into wordpieces once, split into chunks, spans as runs of wordpieces.
+"""From documents to the sequences that the encoder takes (Section 5.2).
 
-Long documents in chunks: split at the sentence boundary nearest the midpoint, and again, until all are short enough.
+A document is cut into wordpieces once and split into chunks; its potential spans become runs of wordpieces. The
+sequences of a chunk are of one of two strategies. Entities that were linked in earlier rounds of refinement stand in
+the text as one vector each, in the place of their wordpieces.
 
-The appendix of the paper does so with documents of more than 512 wordpieces. A sentence that is itself too long is
-split between words, if possible not inside a name, and a word that is too long between wordpieces.
-
-
-
-The input X of the paper (Section 5.2): ``l_1 ... [E-MASK] / s_1 ... s_T * r_1 ...``, one sequence for each span.
-
-Entities that were decoded in earlier rounds stand in the text as one vector each, in the place of their wordpieces.
-
-
-
-All spans of a chunk in one pass of the encoder: the text once, and a small block for each span after it.
-
-The text attends to itself only, so that it is what it would be without the blocks. A block attends to the text and to
-itself, and nothing else attends to it; its pieces have the positions of their span. (Packed levitated markers do so for
-named entities.) A chunk costs its own length and a few positions for each span, instead of a pass for each.
-
+`paper` is the paper's input X, one sequence for each span: ``l_1 ... [E-MASK] / s_1 ... s_T * r_1 ...``.
+`packed` has the text once and a small block for each span after it. The text attends to itself only, so that it is what
+it would be without the blocks. A block attends to the text and to itself, and nothing else attends to it; its pieces
+have the positions of their span, as packed levitated markers do for named entities. A chunk costs its own length and a
+few positions for each span, instead of a pass for each.
 """
 
 import copy
@@ -35,12 +25,14 @@ from transformers import PreTrainedTokenizerBase
 from ebert.errors import EbertError
 from ebert.linking.candidates.words import controls, signs
 from ebert.linking.document import Choice, Document, Span
-from ebert.linking.options import Block as Kind
-from ebert.model.encoder import Encoder
+from ebert.linking.options import Block
 from ebert.model.injection import trim
 
 MARKS = "a / b * c"  # the paper's two marks, cut as in a text
+ENTITY = -1  # in the place of an id: an entity's vector stands here
+MOST_BLOCKS = 1024  # positions of blocks in a pass: beyond, attention among them costs more than the text once again
 _WORD = re.compile(r"\S+")
+_END = re.compile(r"""(?<![.!?…。！？])[.!?…。！？]++["'”’»)\]]*+\s++(?![a-z])|\n\s*""")
 
 BETWEEN = "spans that a split cuts or that are longer than a chunk"
 EMPTY = "spans that have no wordpieces"
@@ -58,7 +50,7 @@ class Placed:
     stop: int
 
     def overlaps(self, other: "Placed") -> bool:
-        """Tell whether two spans have a wordpiece in common."""
+        """Return whether two spans have a wordpiece in common."""
         return self.first < other.stop and other.first < self.stop
 
 
@@ -74,7 +66,7 @@ class Chunk:
         return len(self.ids)
 
 
-class Cutter:
+class Chunker:
     """Cuts documents into chunks of wordpieces."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, *, most: int) -> None:
@@ -96,8 +88,7 @@ class Cutter:
         full = list(self._tokenizer(MARKS, verbose=False)["input_ids"])
         begin = next(n for n in range(len(full)) if full[n : n + len(ids)] == ids)
         self.before, self.after = tuple(full[:begin]), tuple(full[begin + len(ids) :])
-        extra = len(self.before) + len(self.after) + 1 + len(self.slash) + len(self.star)
-        self.most = most - extra
+        self.most = most - (len(self.before) + len(self.after) + 1 + len(self.slash) + len(self.star))
         if self.most < 1:
             raise EbertError(f"chunks of {most} wordpieces have no room for text beside the marks; allow more")
 
@@ -113,13 +104,14 @@ class Cutter:
             placed = sorted(_place(known, offsets, dropped), key=lambda p: p.first)
             short = [p for p in placed if p.stop - p.first <= self.most // 4]
             starts = document.sentences or _outside(sentence_starts(document.text), short)
-            inside_names = {number for p in short for number in range(p.first + 1, p.stop)}
+            inside_names = {piece for p in short for piece in range(p.first + 1, p.stop)}
             left = 0
             for first, stop in split(offsets, starts, self.most, inside=inside_names):
                 begin, end = (bisect_left(placed, place, key=lambda p: p.first) for place in (first, stop))
-                inside = [p for p in placed[begin:end] if p.stop <= stop]
-                left += len(inside)
-                moved = tuple(replace(p, first=p.first - first, stop=p.stop - first) for p in inside)
+                moved = tuple(
+                    replace(p, first=p.first - first, stop=p.stop - first) for p in placed[begin:end] if p.stop <= stop
+                )
+                left += len(moved)
                 if moved:
                     chunks.append(Chunk(number, tuple(ids[first:stop]), moved))
             dropped[BETWEEN] += len(placed) - left
@@ -188,7 +180,7 @@ def _place(spans: Sequence[Span], offsets: Sequence[tuple[int, int]], dropped: C
     return placed
 
 
-_END = re.compile(r"""(?<![.!?…。！？])[.!?…。！？]++["'”’»)\]]*+\s++(?![a-z])|\n\s*""")
+# Splitting
 
 
 def sentence_starts(text: str) -> list[int]:
@@ -199,10 +191,11 @@ def sentence_starts(text: str) -> list[int]:
 def split(
     offsets: Sequence[tuple[int, int]], boundaries: Sequence[int], most: int, *, inside: Collection[int] = ()
 ) -> list[tuple[int, int]]:
-    """Split wordpieces, given by their characters, into runs of at most `most` pieces.
+    """Split wordpieces, given by their characters, into runs ``(first, stop)`` of at most `most` pieces.
 
-    `boundaries` are the characters where sentences begin, sorted, and `inside` the pieces that go on with a name: no
-    run begins with one if it need not. The runs `(first, stop)` cover all pieces.
+    They are split at the sentence boundary nearest the midpoint, and again, until all are short enough (appendix of the
+    paper); a sentence that is too long between words, if possible not inside a name, and a word between wordpieces.
+    `boundaries` are the characters where sentences begin, sorted, and `inside` the pieces that go on with a name.
     """
     starts = [start for start, _ in offsets]
     sentences = sorted({bisect_left(starts, boundary) for boundary in boundaries})  # as numbers of pieces
@@ -222,35 +215,20 @@ def split(
 
 
 def _nearest(places: Sequence[int], first: int, stop: int) -> int | None:
-    """Give the place strictly inside a run that is nearest to its midpoint; of two the earlier one."""
+    """Return the place strictly inside a run that is nearest to its midpoint; of two the earlier one."""
     middle = (first + stop) / 2
     after = bisect_left(places, middle)
     near = [place for place in places[max(0, after - 1) : after + 1] if first < place < stop]
     return min(near, key=lambda place: abs(place - middle)) if near else None
 
 
-ENTITY = -1  # in the place of an id: an entity's vector stands here
+# Sequences
+
 Decoded = Mapping[Placed, str]  # spans of a chunk and the titles that they were linked to
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
-    """A sequence for the encoder, with the spans that are asked about in it."""
-
-    ids: list[int]
-    positions: list[int]  # from 0
-    entities: dict[int, str]  # place to the title of a decoded entity
-    spans: list[Placed]
-    masks: list[int]  # places of the spans' [E-MASK]
-    text: int  # so many pieces are text, which attends to all text; the others are blocks
-    blocks: list["Block"] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
+class SpanBlock:
     """The pieces `start` to before `stop`, which see the text, except a part of it, and each other."""
 
     start: int
@@ -259,17 +237,36 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """The wordpieces of a chunk, decoded entities as one piece each, and where its own pieces are in it."""
+class LinkSequence:
+    """A sequence for the encoder, with the spans that are asked about in it."""
 
     ids: list[int]
-    entities: dict[int, str]
-    place: list[int]  # of each wordpiece of the chunk, and of its end
+    positions: list[int]  # from 0
+    entities: dict[int, str]  # place to the title of a decoded entity
+    spans: list[Placed]
+    masks: list[int]  # places of the spans' [E-MASK]
+    text: int  # so many pieces are text, which attends to all text; the others are blocks
+    blocks: list[SpanBlock] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def visible(self, size: int) -> Tensor:
+        """Return which pieces (rows) see which (columns), (size, size); padding sees the text and is seen by none."""
+        sees = torch.zeros((size, size), dtype=torch.bool)
+        sees[:, : self.text] = True
+        for block in self.blocks:
+            sees[block.start : block.stop, block.start : block.stop] = True
+            sees[block.start : block.stop, block.hidden[0] : block.hidden[1]] = False
+        return sees
 
 
-def lay_text(cutter: Cutter, chunk: Chunk, decoded: Decoded) -> Text:
-    """Put decoded entities in the place of their wordpieces, and special tokens around all."""
-    ids, entities, place = list(cutter.before), {}, []
+def _decoded(chunker: Chunker, chunk: Chunk, decoded: Decoded) -> tuple[list[int], dict[int, str], list[int]]:
+    """Put decoded entities in the place of their wordpieces, and special tokens around all.
+
+    Return the ids, the titles of entities by place, and the place of each wordpiece of the chunk and of its end.
+    """
+    ids, entities, place = list(chunker.before), {}, []
     begins = {placed.first: (placed.stop, title) for placed, title in decoded.items()}
     number = 0
     while number < len(chunk):
@@ -280,67 +277,41 @@ def lay_text(cutter: Cutter, chunk: Chunk, decoded: Decoded) -> Text:
         ids.append(chunk.ids[number] if title is None else ENTITY)
         number = stop
     place.append(len(ids))
-    return Text(ids + list(cutter.after), entities, place)
+    return ids + list(chunker.after), entities, place
 
 
-def lay_paper(cutter: Cutter, chunk: Chunk, spans: Sequence[Placed], decoded: Decoded) -> list[Laid]:
-    """Lay out one sequence for each span: marks around it, and [E-MASK] before it."""
-    text = lay_text(cutter, chunk, decoded)
-    laid = []
+def paper_sequences(chunker: Chunker, chunk: Chunk, spans: Sequence[Placed], decoded: Decoded) -> list[LinkSequence]:
+    """Return one sequence for each span: marks around it, and [E-MASK] before it."""
+    text, entities, place = _decoded(chunker, chunk, decoded)
+    opening, closing = [chunker.mask, *chunker.slash], list(chunker.star)
+    made = []
     for span in spans:
-        first, stop = text.place[span.first], text.place[span.stop]
-        opening, closing = [cutter.mask, *cutter.slash], list(cutter.star)
-        ids = text.ids[:first] + opening + text.ids[first:stop] + closing + text.ids[stop:]
-        entities = {  # none is inside the span: what overlaps a decoded span is not asked about
-            place if place < first else place + len(opening) + len(closing): title
-            for place, title in text.entities.items()
-        }
-        laid.append(Laid(ids, list(range(len(ids))), entities, [span], [first], len(ids)))
-    return laid
+        first, stop = place[span.first], place[span.stop]
+        ids = text[:first] + opening + text[first:stop] + closing + text[stop:]
+        # None is inside the span: what overlaps a decoded span is not asked about.
+        moved = {at if at < first else at + len(opening) + len(closing): title for at, title in entities.items()}
+        made.append(LinkSequence(ids, list(range(len(ids))), moved, [span], [first], len(ids)))
+    return made
 
 
-MOST = 1024  # positions of blocks in a pass: beyond that, attention among them costs more than the text once again
-
-
-def lay_packed(cutter: Cutter, chunk: Chunk, spans: Sequence[Placed], decoded: Decoded, *, block: Kind) -> list[Laid]:
-    """Lay out the text and a block for each span; very many spans are spread over several sequences."""
-    text = lay_text(cutter, chunk, decoded)
-    laid: list[Laid] = []
-    now: Laid | None = None
+def packed_sequences(
+    chunker: Chunker, chunk: Chunk, spans: Sequence[Placed], decoded: Decoded, *, block: Block
+) -> list[LinkSequence]:
+    """Return the text with a block for each span; very many spans are spread over several sequences."""
+    text, entities, place = _decoded(chunker, chunk, decoded)
+    made: list[LinkSequence] = []
     for span in spans:
-        first, stop = text.place[span.first], text.place[span.stop]
+        first, stop = place[span.first], place[span.stop]
         inside = range(first, stop) if block == "copy" else range(0)
-        ids = [cutter.mask, *cutter.slash, *(text.ids[place] for place in inside), *cutter.star]
-        begin = [first] * (1 + len(cutter.slash))
-        positions = [*begin, *inside, *[stop - 1] * len(cutter.star)]
-        if now is None or (now.spans and len(now) + len(ids) > now.text + MOST):
-            now = Laid(list(text.ids), list(range(len(text.ids))), text.entities, [], [], len(text.ids))
-            laid.append(now)
-        start = len(now.ids)
+        ids = [chunker.mask, *chunker.slash, *(text[at] for at in inside), *chunker.star]
+        if not made or len(made[-1]) + len(ids) > len(text) + MOST_BLOCKS:
+            made.append(LinkSequence(list(text), list(range(len(text))), entities, [], [], len(text)))
+        now = made[-1]
+        start = len(now)
         now.ids.extend(ids)
-        now.positions.extend(positions)
+        now.positions.extend([*[first] * (1 + len(chunker.slash)), *inside, *[stop - 1] * len(chunker.star)])
         now.spans.append(span)
         now.masks.append(start)
         # Where the span itself is in the block, the one in the text is out of sight, as it is in the paper's input.
-        now.blocks.append(Block(start, start + len(ids), (first, stop) if block == "copy" else (0, 0)))
-    return laid
-
-
-def sight(laid: Laid, size: int) -> Tensor:
-    """Tell which pieces (rows) see which (columns), shape (size, size); padding sees the text and is seen by none."""
-    sees = torch.zeros((size, size), dtype=torch.bool)
-    sees[:, : laid.text] = True
-    for block in laid.blocks:
-        sees[block.start : block.stop, block.start : block.stop] = True
-        sees[block.start : block.stop, block.hidden[0] : block.hidden[1]] = False
-    return sees
-
-
-def check(encoder: Encoder) -> None:
-    """Refuse encoders in which a block cannot have the position of its span."""
-    if not encoder.only_absolute_positions:
-        raise EbertError(
-            f"{encoder.name} ({type(encoder.module).__name__}) does not go by absolute positions alone, so that spans "
-            "cannot share the position of their text: the strategy packed does not work with it; use the strategy "
-            "paper, or an encoder like BERT, RoBERTa, DistilBERT, ELECTRA or ALBERT"
-        )
+        now.blocks.append(SpanBlock(start, start + len(ids), (first, stop) if block == "copy" else (0, 0)))
+    return made

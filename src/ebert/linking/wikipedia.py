@@ -1,29 +1,20 @@
 """Documents to train a linker on, from the links of Wikipedia, so that nobody needs licensed text.
 
+Articles come from a corpus or, with all their punctuation, from its dumps. A corpus keeps words only, and a linker that
+never saw a comma reads ordinary text worse, so the dumps are the better source where they are at hand; the corpus then
+says which articles to take.
+
 Wikipedia links an entity once or twice in an article. So later mentions of a surface take the entity that it was linked
 to before in the same article, and a span that stays unlinked although its words often are a link is left out of the
 loss, instead of being taught as nothing. Names of the article's own subject, which are never linked, are left out too.
 Held-out documents have the links as Wikipedia has them: thresholds are tuned on them, and epochs chosen.
-
-
-Articles with their links, as linking is trained on: from a corpus, or with all their punctuation from its dumps.
-
-A corpus keeps words only. A linker that never saw a comma reads ordinary text worse, so the dumps that the corpus was
-built from are the better source where they are at hand; the corpus then tells which articles to take.
-
-
-
-From a corpus to a folder of documents to train a linker on (`ebert link wikipedia`).
-
-
-Which articles must not count: those that test data consists of, or that a list of titles names.
 """
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from itertools import pairwise
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,12 +25,12 @@ from ebert import __version__
 from ebert._io import files
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
+from ebert.linking.candidates.generator import CandidateGenerator
 from ebert.linking.candidates.recount import PageChoice, choose_pages
-from ebert.linking.candidates.table import TableGenerator, is_date
-from ebert.linking.document import Document, Span
-from ebert.linking.readers import read, recognise
-from ebert.linking.readers.layouts import contents
-from ebert.linking.resolve import Resolver
+from ebert.linking.candidates.table import MentionTable, is_date
+from ebert.linking.document import Document
+from ebert.linking.options import WikipediaOptions
+from ebert.linking.resolve import TitleResolver
 from ebert.text.passage import Mention
 from ebert.vectors.lookup import surface_of
 from ebert.vectors.store import Vectors
@@ -52,21 +43,11 @@ from ebert.wikipedia.wikitext import Anchor, to_plain
 
 SHORT = 12  # words of a line that is no prose: a heading, an entry of a list
 CROWDED = 0.5  # share of a line's letters that are links, in a row of a table
+CROWDED_PAGE = 0.35  # share of the words of a page that are links, in a page of tables
+INFO, TRAIN, HELD_OUT = "documents.json", "train.jsonl", "held-out.jsonl"
+SPARE = 2.0  # pages looked at for a document: not all have enough prose with links
+_SMALL = frozenset(("of", "the", "and", "in", "a", "de", "la", "at", "on", "for", "to"))
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z0-9])")
-
-
-@dataclass(frozen=True, slots=True)
-class WikipediaOptions:
-    """How articles become documents."""
-
-    words: int = 300  # of a document, about: whole paragraphs from the beginning of the article
-    min_links: int = 4  # of a document
-    usual: float = 0.1  # link probability from which on an unlinked span is left out of the loss
-    later: float = 0.02  # link probability below which a later mention is left out instead of being labelled
-
-    def __post_init__(self) -> None:
-        if self.words < 10 or self.min_links < 1:
-            raise EbertError("a document needs room for at least 10 words, and at least 1 link")
 
 
 class Article(NamedTuple):
@@ -78,13 +59,9 @@ class Article(NamedTuple):
 
 
 def documents(
-    articles: Iterable[Article],
-    generator: TableGenerator,
-    resolver: Resolver,
-    options: WikipediaOptions,
-    *,
+    articles: Iterable[Article], generator: CandidateGenerator, resolver: TitleResolver, options: WikipediaOptions, *,
     as_linked: bool = False,
-) -> Iterator[Document]:
+) -> Iterator[Document]:  # fmt: skip
     """Make documents of articles; those with too few links are passed over. `as_linked` takes the links as they are."""
     for article in articles:
         text, anchors = prose(article, options.words)
@@ -94,7 +71,7 @@ def documents(
 
 
 def prose(article: Article, words: int) -> tuple[str, tuple[Anchor, ...]]:
-    """Give the first paragraphs of an article that are prose, and the links in them."""
+    """Return the first paragraphs of an article that are prose, and the links in them."""
     lines: list[str] = []
     anchors: list[Anchor] = []
     start = done = length = 0
@@ -137,8 +114,8 @@ def _cut(line: str, words: int) -> tuple[str, int]:
     return line[:cut], words
 
 
-def _linked(title: str, text: str, anchors: Iterable[Anchor], resolver: Resolver) -> Document:
-    """Give a document with the links of an article but those to itself and those of dates."""
+def _linked(title: str, text: str, anchors: Iterable[Anchor], resolver: TitleResolver) -> Document:
+    """Return a document with the links of an article but those to itself and those of dates."""
     own = resolver.same(title)
     gold, ignore, end = [], [], 0
     for anchor in anchors:
@@ -156,18 +133,17 @@ def _linked(title: str, text: str, anchors: Iterable[Anchor], resolver: Resolver
     return Document(title, text, tuple(gold), tuple(ignore))
 
 
-def _labelled(document: Document, generator: TableGenerator, options: WikipediaOptions) -> Document:
+def _labelled(document: Document, generator: CandidateGenerator, options: WikipediaOptions) -> Document:
     """Label later mentions, and leave out what Wikipedia's way of linking tells nothing about."""
     own = set(words_of(surface_of(document.id))) - _SMALL
-    linked = sorted(document.gold, key=lambda mention: mention.start)
     first: dict[str, tuple[int, str]] = {}  # of each surface: where it was linked first, and to what
-    for mention in linked:
+    for mention in document.gold:
         first.setdefault(_surface(document.text, mention.start, mention.end), (mention.start, mention.entity))
     taken = bytearray(len(document.text))  # by character
     for mention in document.gold:
         taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
     gold, ignore = list(document.gold), list(document.ignore)
-    for span in _longest_first(generator(document)):
+    for span in sorted(generator(document), key=lambda span: (span.start - span.end, span.start)):  # longest first
         surface = _surface(document.text, span.start, span.end)
         if taken.find(1, span.start, span.end) >= 0:
             continue  # in a link, around one, or in a longer span that was dealt with
@@ -184,22 +160,12 @@ def _labelled(document: Document, generator: TableGenerator, options: WikipediaO
     return Document(document.id, document.text, tuple(gold), tuple(sorted(set(ignore))))
 
 
-def _longest_first(spans: Iterable[Span]) -> list[Span]:
-    return sorted(spans, key=lambda span: (span.start - span.end, span.start))
-
-
 def _surface(text: str, start: int, end: int) -> str:
     return " ".join(words_of(text[start:end]))
 
 
-_SMALL = frozenset(("of", "the", "and", "in", "a", "de", "la", "at", "on", "for", "to"))
-
-
-CROWDED_PAGE = 0.35  # share of the words of a page that are links, in a page of tables
-
-
 def from_corpus(corpus: Corpus, numbers: Iterable[int]) -> Iterator[Article]:
-    """Give articles of a corpus by their page numbers: words, with blanks between them."""
+    """Yield articles of a corpus by their page numbers: words, with blanks between them."""
     words, entities = corpus.words, corpus.entities
     for page in numbers:
         first, last = corpus.page_paragraphs[page], corpus.page_paragraphs[page + 1]
@@ -225,7 +191,7 @@ def from_corpus(corpus: Corpus, numbers: Iterable[int]) -> Iterator[Article]:
 
 
 def from_dumps(paths: Iterable[str | Path], wanted: Collection[str], *, advance: Advance = silent) -> Iterator[Article]:
-    """Give the articles of dumps that have one of the titles. The progress is in bytes of the files."""
+    """Yield the articles of dumps that have one of the titles. The progress is in bytes of the files."""
     left = set(wanted)
     for path in paths:
         file = dump.look(Path(path))
@@ -260,7 +226,7 @@ def _pages(file: dump.Dump, advance: Advance) -> Iterator[bytes]:
 
 
 def training_pages(corpus: Corpus, choice: PageChoice) -> NDArray[np.int64]:
-    """Give the pages whose links stand in running text: at most every third word is linked, as in no table."""
+    """Return the pages whose links stand in running text: at most every third word is linked, as in no table."""
     links = np.diff(np.asarray(corpus.page_anchors))
     words = np.diff(np.asarray(corpus.paragraphs)[np.asarray(corpus.page_paragraphs)])
     page = np.repeat(np.arange(len(links)), links)
@@ -268,54 +234,32 @@ def training_pages(corpus: Corpus, choice: PageChoice) -> NDArray[np.int64]:
     return np.flatnonzero(choice.linked & (linked <= CROWDED_PAGE * words))
 
 
-INFO, TRAIN, HELD_OUT = "documents.json", "train.jsonl", "held-out.jsonl"
-SPARE = 2.0  # pages looked at for a document: not all have enough prose with links
-
-
-@dataclass(frozen=True, slots=True)
-class Amounts:
-    """How many documents to make."""
-
-    documents: int = 2000
-    held_out: int = 200
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.documents < 1 or self.held_out < 0:
-            raise EbertError("at least 1 document is needed, and not fewer than 0 held-out ones")
-
-
 def prepare(
-    corpus: Corpus,
-    vectors: Vectors,
-    out: str | Path,
-    *,
-    options: WikipediaOptions | None = None,
-    amounts: Amounts | None = None,
-    dumps: Sequence[str | Path] = (),
-    leave_out: Collection[str] = (),
-    overwrite: bool = False,
+    corpus: Corpus, vectors: Vectors, out: str | Path, *, options: WikipediaOptions | None = None,
+    dumps: Sequence[str | Path] = (), leave_out: Collection[str] = (), overwrite: bool = False,
     advance: Advance = silent,
-) -> dict[str, Any]:
-    """Write the folder; give what is in it. Articles named in `leave_out` are not used."""
-    options, amounts = options or WikipediaOptions(), amounts or Amounts()
+) -> dict[str, Any]:  # fmt: skip
+    """Write a folder of documents and return what is in it. Articles named in `leave_out` are not used."""
+    options = options or WikipediaOptions()
     files.refuse_existing(Path(out), overwrite=overwrite, marker=INFO)
     choice = choose_pages(corpus, leave_out)
-    pages = np.random.default_rng(amounts.seed).permutation(training_pages(corpus, choice))
-    held, rest = pages[: int(SPARE * amounts.held_out)], pages[int(SPARE * amounts.held_out) :]
-    wanted = rest[: int(SPARE * amounts.documents)]
+    pages = np.random.default_rng(options.seed).permutation(training_pages(corpus, choice))
+    held, rest = pages[: int(SPARE * options.held_out)], pages[int(SPARE * options.held_out) :]
+    wanted = rest[: int(SPARE * options.documents)]
     titles = corpus.entities
     names = [[titles[corpus.page_entity[page]] for page in group] for group in (held, wanted)]
-    generator, resolver = TableGenerator(vectors), Resolver(vectors)
+    generator, resolver = MentionTable(vectors), TitleResolver(vectors)
     if dumps:
         found = {a.title: a for a in from_dumps(dumps, {*names[0], *names[1]}, advance=advance)}
         articles = [[found[name] for name in group if name in found] for group in names]
     else:
         articles = [from_corpus(corpus, group.tolist()) for group in (held, wanted)]  # type: ignore[misc]
     groups = {
-        HELD_OUT: _some(documents(articles[0], generator, resolver, options, as_linked=True), amounts.held_out),
-        TRAIN: _some(documents(articles[1], generator, resolver, options), amounts.documents),
+        HELD_OUT: islice(documents(articles[0], generator, resolver, options, as_linked=True), options.held_out),
+        TRAIN: islice(documents(articles[1], generator, resolver, options), options.documents),
     }
+    chosen = asdict(options)
+    amounts = {name: chosen.pop(name) for name in ("documents", "held_out", "seed")}
     with files.replacing_folder(Path(out), overwrite=overwrite, marker=INFO) as folder:
         counts = {name: write_documents(folder / name, group) for name, group in groups.items()}
         if not counts[TRAIN]["documents"]:
@@ -324,7 +268,7 @@ def prepare(
                 + (f"; are {', '.join(Path(path).name for path in dumps)} the dumps of the corpus?" if dumps else "")
             )
         info = {
-            "ebert": __version__, "options": asdict(options), "amounts": asdict(amounts),
+            "ebert": __version__, "options": chosen, "amounts": amounts,
             "dumps": [Path(path).name for path in dumps], "corpus": corpus.info.dumps, "licence": corpus.info.licence,
             "left_out": sorted(choice.left_out), "files": counts,
         }  # fmt: skip
@@ -333,7 +277,7 @@ def prepare(
 
 
 def write_documents(path: Path, documents: Iterable[Document]) -> dict[str, int]:
-    """Write documents that are articles in our own layout, one a line; give how many, and what is in them."""
+    """Write documents that are articles in our own layout, one a line; return how many, and what is in them."""
     counts = {"documents": 0, "words": 0, "gold": 0, "left out": 0}
     with files.replacing(path, "w") as file:
         for document in documents:
@@ -347,7 +291,7 @@ def write_documents(path: Path, documents: Iterable[Document]) -> dict[str, int]
 
 
 def row_of(document: Document) -> dict[str, Any]:
-    """Give a document in our own layout."""
+    """Return a document in our own layout."""
     row: dict[str, Any] = {"id": document.id, "text": document.text}
     row["mentions"] = [{"start": m.start, "end": m.end, "entity": m.entity} for m in document.gold]
     if document.ignore:
@@ -355,51 +299,3 @@ def row_of(document: Document) -> dict[str, Any]:
     if document.sentences:
         row["sentences"] = list(document.sentences)
     return row
-
-
-def _some(found: Iterator[Document], number: int) -> Iterator[Document]:
-    for count, document in enumerate(found):
-        if count == number:
-            return
-        yield document
-
-
-def titles_of(sources: Iterable[str | Path], say: Callable[[str], object]) -> list[str]:
-    """Give the titles of the articles that files of test data hold, or lists of titles.
-
-    A file that names no article is an error: whoever gives it would take for left out what is not.
-    """
-    found: list[str] = []
-    for source in map(Path, sources):
-        text = contents(source)
-        try:
-            recognise(text, source.name)
-        except EbertError:
-            if text.lstrip().startswith("{"):
-                raise
-            found += _listed(text, source)
-        else:
-            found += _titles(source, say)
-    return found
-
-
-def _listed(text: str, source: Path) -> list[str]:
-    titles = [line.strip() for line in text.split("\n") if line.strip()]
-    if not titles:
-        raise EbertError(f"{source} has no titles, so nothing would be left out; write one title a line into it")
-    return titles
-
-
-def _titles(source: Path, say: Callable[[str], object]) -> list[str]:
-    reading = read(source)
-    titles = [document.title for document in reading.documents if document.title]
-    count = len(reading.documents)
-    if not titles:
-        raise EbertError(
-            f"{source} does not say which articles it is made of: none of its {count:,} documents has a title "
-            f"(read as layout {reading.layout!r}), so nothing would be left out. Give a file with one title a line "
-            "instead; if its documents are no articles of Wikipedia, nothing need be left out"
-        )
-    if len(titles) < count:
-        say(f"{source}: {count - len(titles):,} of {count:,} documents have no title, and are not left out")
-    return titles

@@ -1,8 +1,8 @@
 """How a classifier is trained; the defaults are the paper's best configuration."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
+from ebert._options import option
 from ebert.finetuning.options import FinetuningOptions
 
 
@@ -10,9 +10,9 @@ from ebert.finetuning.options import FinetuningOptions
 class RelationTrainingOptions(FinetuningOptions):
     """How long, how fast and on how much a classifier is trained."""
 
-    counts: ClassVar[tuple[str, ...]] = ("samples", "dev_samples")
-
-    samples: int | None = None
-    """Training samples to use, evenly over the relations; all if not given."""
-    dev_samples: int | None = None
-    """Dev samples to choose the epoch by, evenly over the relations and always the same ones; all if not given."""
+    samples: int | None = option(None, "Training samples to use, evenly over the relations; all if not given.", low=1)
+    dev_samples: int | None = option(
+        None,
+        "Dev samples to choose the epoch by, evenly over the relations, always the same ones; all if not given.",
+        low=1,
+    )

@@ -20,7 +20,7 @@ from ebert.text.passage import Mention, Passage
 
 if TYPE_CHECKING:
     from ebert.linking.document import LinkedMention
-    from ebert.linking.readers.nif import Asked
+    from ebert.linking.readers.nif import NifText
     from ebert.serve.work import LinkWork, Steps, TextToFill, TextToLink, Working
 
 Item = TypeVar("Item")
@@ -203,7 +203,7 @@ class Service:
             raise Problem(422, str(error)) from None
 
 
-def _numbered_jobs(asked: "Sequence[Asked]", rounds: int) -> "Iterator[tuple[int, TextToLink]]":
+def _numbered_jobs(asked: "Sequence[NifText]", rounds: int) -> "Iterator[tuple[int, TextToLink]]":
     """Yield jobs for texts: one if the mentions are to be found, else one for each layer of those given."""
     from ebert.linking.document import Document
     from ebert.serve.work import TextToLink

@@ -12,7 +12,6 @@ import torch
 
 from ebert.errors import EbertError
 from ebert.linking.document import Document, Linked, LinkedMention
-from ebert.linking.folder import zero_shot
 from ebert.linking.linker import Linker
 from ebert.linking.output import mention_value
 from ebert.model.batching import budget_on, plan
@@ -79,7 +78,7 @@ def load(
     assert ebert.vectors is not None
     if not ebert.vectors.describe()["surfaces"]:
         return Loaded(name, ebert, None, None, keep)
-    return Loaded(name, ebert, Linker.fresh(ebert, options=zero_shot(ebert)), f"{name} (not trained to link)", keep)
+    return Loaded(name, ebert, Linker.zero_shot(ebert), f"{name} (not trained to link)", keep)
 
 
 def _linker(linker: str, model: EBert, place: Path, *, moved: bool, keep: bool, device: str | None) -> Linker:
@@ -143,7 +142,7 @@ class LinkWork:
         return [results[number] for number in range(len(jobs))]
 
     def _together(self, documents: list[Document], rounds: int, pause: Pause, *, given: bool) -> list[Steps]:
-        how: dict[str, Any] = {"rounds": rounds, "budget": self._budget, "between": pause}
+        how: dict[str, Any] = {"rounds": rounds, "budget": self._budget, "before_batch": pause}
         if not given:
             return list(self.linker.trace(documents, threshold=0.0, **how))
         return [(linked,) for linked in self.linker.disambiguate(documents, **how)]

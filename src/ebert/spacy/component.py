@@ -171,12 +171,11 @@ class EbertLinker(Pipe):
         return _again, (self.name, self.options, self._place, self.get_error_handler())
 
     def _copy(self, folder: Path) -> None:
-        from ebert.linking.candidates.table import TableGenerator
-
         linker = self.linker
-        if not isinstance(linker.generator, TableGenerator):
+        if linker.generator.settings is None:
+            named = linker.generator.describe().get("generator", "a file")
             raise EbertError(
-                f"the linker of the pipe {self.name!r} finds spans with {type(linker.generator).__name__}, which "
+                f"the linker of the pipe {self.name!r} finds spans with {named}, which "
                 "cannot be copied; set copy_linker to false, and its generator again after loading"
             )
         if linker.vectors.path.resolve() == (folder / VECTORS).resolve():

@@ -16,18 +16,35 @@ from typing import Any
 
 from ebert._io import files
 from ebert.errors import EbertError
+from ebert.linking.candidates.generator import CandidateGenerator
 from ebert.linking.candidates.words import known_words, places_of, runs, word_of
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.readers import jsonl
-from ebert.linking.readers.layouts import contents
-from ebert.linking.resolve import Resolver
+from ebert.linking.resolve import TitleResolver
 from ebert.text import titles
 from ebert.vectors.store import Vectors
 
-LAYOUT = "candidates"
-
 Weights = dict[str, float]  # of candidates, by title
 Choices = tuple[Choice, ...]
+
+
+def recognises(line: str) -> bool:
+    """Return whether a file that begins with this line has candidates as JSON."""
+    return line.lstrip().startswith("{")
+
+
+def read(path: Path, text: str, vectors: Vectors, candidates: int) -> "GivenCandidates":
+    """Read a file, whose text is `text`."""
+    return of_rows(jsonl.rows(text.split("\n"), path.name, "candidates"), path, vectors, candidates)
+
+
+def of_rows(rows: Iterable[jsonl.Row], path: Path, vectors: Vectors, candidates: int) -> "GivenCandidates":
+    """Return the candidates in the rows of a file, or raise `EbertError` if the store has none of them."""
+    made = GivenCandidates(rows, vectors, candidates=candidates)
+    if made.empty:
+        raise EbertError(f"{path} has no candidates that the store has; is it for this store?")
+    made.source = {"file": path.name, "sha256": files.sha256(path)}
+    return made
 
 
 @dataclass(slots=True)
@@ -38,8 +55,8 @@ class _Node:
     weights: Weights | None = None
     choices: Choices | None = None
 
-    def named(self) -> "Iterator[_Node]":
-        """Give the ends of all of them."""
+    def ends(self) -> "Iterator[_Node]":
+        """Yield the ends of all of them."""
         waiting = [self]
         while waiting:
             node = waiting.pop()
@@ -48,13 +65,13 @@ class _Node:
                 yield node
 
 
-class GivenGenerator:
-    """Gives the spans that a file has for a document. `dropped` counts candidates that the store does not have."""
+class GivenCandidates(CandidateGenerator):
+    """Returns the spans that were given for a document. `dropped` counts candidates that the store does not have."""
 
     def __init__(self, rows: Iterable[jsonl.Row], vectors: Vectors, *, candidates: int = 30) -> None:
         self.dropped: Counter[str] = Counter()
-        self._source: dict[str, str] = {}
-        self._resolver, self._most = Resolver(vectors), candidates
+        self.source: dict[str, str] = {}
+        self._resolver, self._most = TitleResolver(vectors), candidates
         places: dict[str, dict[tuple[int, int], Weights]] = {}
         self._surfaces: dict[str | None, _Node] = {}
         self._words: dict[str | None, set[str]] = {}
@@ -63,25 +80,17 @@ class GivenGenerator:
                 self._add(row, places)
             except jsonl.UNREADABLE as error:
                 raise EbertError(f"{where}: no spans or surface with candidates ({error!r})") from None
-        ends = [node for own in self._surfaces.values() for node in own.named()]
+        ends = [node for own in self._surfaces.values() for node in own.ends()]
         for node in ends:
             node.choices = self._choices(node.weights or {})
         self._spans = {
             name: {place: self._choices(weights) for place, weights in own.items()} for name, own in places.items()
         }
-        self._any = any(node.choices for node in ends) or any(any(own.values()) for own in self._spans.values())
-
-    @classmethod
-    def read(cls, path: str | Path, vectors: Vectors, *, candidates: int = 30) -> "GivenGenerator":
-        """Read a file."""
-        file = Path(path)
-        rows = jsonl.rows(contents(file).split("\n"), file.name, LAYOUT)
-        made = cls(rows, vectors, candidates=candidates)
-        made._source = {"file": file.name, "sha256": files.sha256(file)}
-        return made
+        by_place = (choices for own in self._spans.values() for choices in own.values())
+        self.empty = not any(node.choices for node in ends) and not any(by_place)
 
     def __call__(self, document: Document) -> list[Span]:
-        """Give the spans of a document."""
+        """Return the spans of a document."""
         found = {(start, end): choices for start, end, choices in self._by_surface(document)}
         for (start, end), choices in self._spans.get(document.id, {}).items():
             if not 0 <= start < end <= len(document.text):
@@ -92,13 +101,9 @@ class GivenGenerator:
             found[start, end] = choices  # given for the place: it goes before what was given for the words
         return [Span(start, end, choices) for (start, end), choices in sorted(found.items()) if choices]
 
-    def __bool__(self) -> bool:
-        """Tell whether there is any candidate."""
-        return self._any
-
     def describe(self) -> dict[str, Any]:
-        """Say which file it is, for a run's description."""
-        return {**self._source, "candidates": self._most}
+        """Return which file it is."""
+        return {**self.source, "candidates": self._most}
 
     def _by_surface(self, document: Document) -> Iterable[tuple[int, int, Choices]]:
         names = [name for name in (document.id, None) if name in self._surfaces]
@@ -137,9 +142,7 @@ class GivenGenerator:
         """Add the weights of some candidates to those that there are."""
         if isinstance(given, str):
             raise TypeError(f"{given!r} is no list")
-        if isinstance(given, Mapping):  # priors by title
-            given = given.items()
-        for candidate in given:
+        for candidate in given.items() if isinstance(given, Mapping) else given:
             name, prior = _candidate(candidate)
             title = self._resolver.title((name,))
             if title is None:

@@ -1,18 +1,22 @@
-"""KnowBert's candidate table into a store: lines of ``mention TAB frequency TAB id,probability,Title TAB ...``.
+"""KnowBert's candidate table: lines of ``mention TAB frequency TAB id,probability,Title TAB ...``.
 
-The probabilities of a line were put together from several sources and need not add up to one; they become counts by the
-frequency. Counts are whole numbers, so those of a rare mention are multiplied, and its occurrences with them: priors
-stay right to three digits. The table does not know how often a mention's words stand unlinked. Where the store knows,
-its number is kept; elsewhere every occurrence counts as a link, as in KnowBert, whose generator has no threshold.
+It can become the mention table of a store, or be taken as given candidates as it is. For a store, the probabilities of
+a line, which were put together from several sources and need not add up to one, become counts by the frequency. Counts
+are whole numbers, so those of a rare mention are multiplied, and its occurrences with them: priors stay right to three
+digits. The table does not know how often a mention's words stand unlinked. Where the store knows, its number is kept;
+elsewhere every occurrence counts as a link, as in KnowBert, whose generator has no threshold.
 """
 
+import io
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
+from ebert.linking.candidates import given
 from ebert.linking.candidates.words import known_words
 from ebert.vectors.catalogue import Surface
 from ebert.vectors.store import Vectors
@@ -36,28 +40,44 @@ class TableReport:
     examples: list[str] = field(default_factory=list)  # titles that the store does not have
 
 
+def recognises(line: str) -> bool:
+    """Return whether a file that begins with this line is such a table."""
+    return re.match(r"[^\t{]+\t\d+\t\d+,", line) is not None
+
+
+def read(path: Path, text: str, vectors: Vectors, candidates: int) -> given.GivenCandidates:
+    """Take a table, whose text is `text`, as given candidates."""
+    lines = _lines((line.encode() for line in io.StringIO(text)), path, silent)
+    rows = ((where, {"surface": mention, "candidates": found}) for where, mention, _, found in lines)
+    return given.of_rows(rows, path, vectors, candidates)
+
+
 def surfaces(
     path: str | Path, vectors: Vectors, report: TableReport, *, advance: Advance = silent
 ) -> Iterator[Surface]:
-    """Give the surfaces of a table for `with_surfaces`, all spellings that are the same words together."""
+    """Yield the surfaces of a table for `with_surfaces`, all spellings that are the same words together."""
     found: dict[str, dict[int, float]] = {}
     rows: dict[str, int | None] = {}
-    for where, mention, frequency, candidates in _lines(Path(path), report, advance):
+    for _, mention, frequency, candidates in _file_lines(Path(path), advance):
         surface = " ".join(known_words(mention, vectors.words_of))
         if not surface:
             report.dropped["mentions without words"] += 1
             continue
         report.mentions += 1
         meant = found.setdefault(surface, {})
-        for candidate in candidates:
-            share, title = _candidate(candidate, where)
-            row = _row(title, vectors, rows)
+        for title, share in candidates:
+            if title not in rows:
+                entity = vectors.find(title)
+                rows[title] = entity.row if entity is not None and not entity.added else None
+            row = rows[title]
             if row is None:
                 report.dropped["candidates that the store does not have"] += 1
                 if len(report.examples) < EXAMPLES:
                     report.examples.append(title)
             else:
                 meant[row] = meant.get(row, 0.0) + max(1, frequency) * share
+    if report.mentions + report.dropped.total() == 0:
+        raise EbertError(f"{path} has no mentions")
     for surface, meant in found.items():
         if not meant:
             report.dropped["surfaces without a candidate"] += 1
@@ -69,7 +89,7 @@ def surfaces(
 
 
 def whole(weights: Mapping[int, float], occurrences: int) -> tuple[int, dict[int, int]]:
-    """Give weights as whole numbers, and occurrences that fit: all of them are multiplied if rounding tells too much.
+    """Return occurrences, and weights as whole numbers; all are multiplied if rounding would tell too much.
 
     >>> whole({7: 1.8, 8: 0.2}, 0)
     (10, {7: 9, 8: 1})
@@ -84,32 +104,37 @@ def whole(weights: Mapping[int, float], occurrences: int) -> tuple[int, dict[int
     return max(occurrences * factor, links), counts
 
 
-def _lines(path: Path, report: TableReport, advance: Advance) -> Iterator[tuple[str, str, int, list[str]]]:
+Line = tuple[str, str, int, list[tuple[str, float]]]  # where it is, mention, frequency, titles with their shares
+
+
+def _file_lines(path: Path, advance: Advance) -> Iterator[Line]:
     try:
         with path.open("rb") as file:
-            for number, raw in enumerate(file, 1):
-                advance(len(raw))
-                where = f"{path.name}, line {number}"
-                line = raw.decode("utf-8").rstrip("\r\n")
-                if not line.strip():
-                    continue
-                mention, *rest = line.split("\t")
-                if not rest or not rest[0].strip().isdecimal():
-                    raise EbertError(f"{where}: no 'mention TAB frequency TAB id,probability,Title ...'")
-                if len(rest[0].strip()) > DIGITS:
-                    raise EbertError(f"{where}: the frequency has more than {DIGITS} digits; correct or remove it")
-                yield where, mention, int(rest[0]), [field for field in rest[1:] if field.strip()]
+            yield from _lines(file, path, advance)
     except FileNotFoundError:
         raise EbertError(f"there is no table at {path}") from None
     except IsADirectoryError:
         raise EbertError(f"{path} is a folder; give the table in it") from None
     except UnicodeDecodeError as error:
         raise EbertError(f"{path} is not UTF-8 ({error}); convert it") from None
-    if report.mentions + report.dropped.total() == 0:
-        raise EbertError(f"{path} has no mentions")
 
 
-def _candidate(given: str, where: str) -> tuple[float, str]:
+def _lines(lines: Iterable[bytes], path: Path, advance: Advance) -> Iterator[Line]:
+    for number, raw in enumerate(lines, 1):
+        advance(len(raw))
+        where = f"{path.name}, line {number}"
+        line = raw.decode("utf-8").rstrip("\r\n")
+        if not line.strip():
+            continue
+        mention, *rest = line.split("\t")
+        if not rest or not rest[0].strip().isdecimal():
+            raise EbertError(f"{where}: no 'mention TAB frequency TAB id,probability,Title ...'")
+        if len(rest[0].strip()) > DIGITS:
+            raise EbertError(f"{where}: the frequency has more than {DIGITS} digits; correct or remove it")
+        yield where, mention, int(rest[0]), [_candidate(one, where) for one in rest[1:] if one.strip()]
+
+
+def _candidate(given: str, where: str) -> tuple[str, float]:
     number, _, rest = given.partition(",")
     share, comma, title = rest.partition(",")
     try:
@@ -120,11 +145,4 @@ def _candidate(given: str, where: str) -> tuple[float, str]:
         raise EbertError(f"{where}: {given[:60]!r} is not 'id,probability,Title' ({number[:20]!r} read)")
     if not 0 <= value <= MOST:
         raise EbertError(f"{where}: {share!r} in {given[:60]!r} is no probability; correct or remove it")
-    return value, title.strip()
-
-
-def _row(title: str, vectors: Vectors, rows: dict[str, int | None]) -> int | None:
-    if title not in rows:
-        found = vectors.find(title)
-        rows[title] = found.row if found is not None and not found.added else None
-    return rows[title]
+    return title.strip(), value

@@ -6,15 +6,19 @@ the share of a surface's occurrences that are links is counted in pages that hav
 """
 
 from array import array
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ebert._io import records
 from ebert._io.progress import Advance, silent
+from ebert.errors import EbertError
+from ebert.linking.readers.layouts import read, recognise
 from ebert.text import titles
 from ebert.vectors.catalogue import Surface
 from ebert.vectors.lookup import surface_of
@@ -51,7 +55,7 @@ def choose_pages(corpus: Corpus, leave_out: Collection[str] = ()) -> PageChoice:
 
 
 def page_numbers(corpus: Corpus, names: Collection[str]) -> dict[int, str]:
-    """Give the pages of a corpus that have one of these titles, or a title that redirects to one or from one."""
+    """Return the pages of a corpus that have one of these titles, or a title that redirects to one or from one."""
     wanted = {form for name in names for form in titles.spellings(name)}
     for source, target in corpus.redirects:
         if source in wanted:
@@ -104,7 +108,7 @@ def recount(
 
 
 def title_surfaces(title: str, words_of: WordsOf = words_of) -> set[str]:
-    """Give the words that a title has in running text.
+    """Return the words that a title has in running text.
 
     >>> sorted(title_surfaces("Story paper (magazine)")), sorted(title_surfaces("Denton, Texas"))
     (['Story paper', 'story paper'], ['Denton', 'Denton Texas'])
@@ -117,7 +121,7 @@ def title_surfaces(title: str, words_of: WordsOf = words_of) -> set[str]:
 
 
 def _titles(corpus: Corpus, vectors: Vectors) -> tuple[Array, Array, Array]:
-    """Give the surfaces of all titles as words of a corpus: the words, how many of them each has, and its row.
+    """Return the surfaces of all titles as words of a corpus: the words, how many of them each has, and its row.
 
     One with a word that the corpus does not have is in no text that was counted, and is passed over.
     """
@@ -134,13 +138,13 @@ def _titles(corpus: Corpus, vectors: Vectors) -> tuple[Array, Array, Array]:
 
 
 def _gathered(tokens: Array, starts: Array, lengths: Array) -> Array:
-    """Give some stretches of a text, one after the other."""
+    """Return some stretches of a text, one after the other."""
     before = np.cumsum(lengths) - lengths
     return tokens[np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))]
 
 
 def _text(corpus: Corpus, pages: Array) -> tuple[Array, Array]:
-    """Give the words of some pages in one array, and where their paragraphs begin."""
+    """Return the words of some pages in one array, and where their paragraphs begin."""
     paragraphs = np.asarray(corpus.paragraphs)
     paragraph = np.repeat(pages, np.diff(np.asarray(corpus.page_paragraphs)))  # (paragraphs) whether it is in
     lengths = np.diff(paragraphs)
@@ -149,7 +153,7 @@ def _text(corpus: Corpus, pages: Array) -> tuple[Array, Array]:
 
 
 def _rows(corpus: Corpus, vectors: Vectors) -> Array:
-    """Give the row of each entity of a corpus in a store, -1 where it has none."""
+    """Return the row of each entity of a corpus in a store, -1 where it has none."""
     numbers = {title: number for number, title in enumerate(corpus.entities)}
     rows: NDArray[np.int64] = np.full(len(numbers), -1, np.int64)
     row = 0
@@ -160,3 +164,44 @@ def _rows(corpus: Corpus, vectors: Vectors) -> Array:
                 rows[number] = row
             row += 1
     return rows
+
+
+def titles_of(sources: Iterable[str | Path], say: Callable[[str], object]) -> list[str]:
+    """Return the titles of the articles that files of test data hold, or lists of titles.
+
+    A file that names no article is an error: whoever gives it would take for left out what is not.
+    """
+    found: list[str] = []
+    for source in map(Path, sources):
+        text = records.read_text(source)
+        try:
+            recognise(text, source.name)
+        except EbertError:
+            if text.lstrip().startswith("{"):
+                raise
+            found += _listed(text, source)
+        else:
+            found += _titles_in(source, say)
+    return found
+
+
+def _listed(text: str, source: Path) -> list[str]:
+    found = [line.strip() for line in text.split("\n") if line.strip()]
+    if not found:
+        raise EbertError(f"{source} has no titles, so nothing would be left out; write one title a line into it")
+    return found
+
+
+def _titles_in(source: Path, say: Callable[[str], object]) -> list[str]:
+    reading = read(source)
+    found = [document.title for document in reading.documents if document.title]
+    count = len(reading.documents)
+    if not found:
+        raise EbertError(
+            f"{source} does not say which articles it is made of: none of its {count:,} documents has a title "
+            f"(read as layout {reading.layout!r}), so nothing would be left out. Give a file with one title a line "
+            "instead; if its documents are no articles of Wikipedia, nothing need be left out"
+        )
+    if len(found) < count:
+        say(f"{source}: {count - len(found):,} of {count:,} documents have no title, and are not left out")
+    return found

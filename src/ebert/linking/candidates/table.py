@@ -1,8 +1,8 @@
-"""The candidate generator: the spans of a text that may name an entity, with what they may mean (Section 5.2).
+"""Candidates by the mention table of a store.
 
-Every run of up to ten words that the mention table knows is a span. A run grows only while a surface of the table goes
-on like it, so the time is linear in the text. Spans may overlap, and many name nothing where they stand: rejecting them
-is the model's part. Words are split as in the table, at every punctuation mark, so that possessives ("England's") and
+Every run of up to ten words that the table knows is a span. A run grows only while a surface of the table goes on like
+it, so the time is linear in the text. Spans may overlap, and many name nothing where they stand: rejecting them is the
+model's part. Words are split as in the table, at every punctuation mark, so that possessives ("England's") and
 compounds ("UK-based") need no rule of their own; only the mark that a name ends with ("U.S.", "Yahoo!") does.
 """
 
@@ -12,34 +12,26 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
-from ebert.errors import EbertError
-from ebert.linking.candidates.words import Spelling, beginnings, closed, in_headline, places_of, runs, unspelt, word_of
-from ebert.linking.document import Choice, Document, Generator, Span
+from ebert.linking.candidates.generator import CandidateGenerator
+from ebert.linking.candidates.words import (
+    Spelling,
+    closed,
+    in_headline,
+    places_of,
+    runs,
+    spell_on,
+    without_genitive,
+    word_of,
+)  # fmt: skip
+from ebert.linking.document import Choice, Document, Span
+from ebert.linking.options import CandidateOptions
 from ebert.vectors.store import Vectors
 
 Chosen = tuple[tuple[Choice, ...], float | None]  # what a span may mean, and its link probability
 
 REMEMBERED = 1 << 16  # surfaces that are looked up once only
-_MONTHS = "January February March April May June July August September October November December"
-_DATE = re.compile(rf"(?:\d+(?:st|nd|rd|th|s)?|BC|BCE|AD|CE|{_MONTHS.replace(' ', '|')})")
-
-
-@dataclass(frozen=True, slots=True)
-class GeneratorOptions:
-    """How spans and their candidates are chosen."""
-
-    candidates: int = 30  # of a span, at most
-    min_link_probability: float = 0.005  # of a span's words: the share of their occurrences that are links
-    min_prior: float = 0.0  # of a candidate, before it is renormalised
-    longest: int = 10  # words of a span
-    ignore_case: bool = False  # look lower-cased words up as if they were capitalised, for text without capitals
-    dates: bool = False  # whether numbers, months and dates can be spans; early Wikipedia linked them all
-
-    def __post_init__(self) -> None:
-        if self.candidates < 1 or self.longest < 1:
-            raise EbertError("a candidate generator needs at least 1 candidate and spans of at least 1 word")
-        if not (0 <= self.min_link_probability <= 1 and 0 <= self.min_prior < 1):
-            raise EbertError("min_link_probability is from 0 to 1 and min_prior from 0 to below 1")
+_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+_DATE = re.compile(rf"(?:\d+(?:st|nd|rd|th|s)?|BC|BCE|AD|CE|{_MONTHS})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,48 +50,56 @@ class _Meaning:
         return min(1.0, sum(self.counts.values()) / self.occurrences) if self.occurrences else 0.0
 
 
-class TableGenerator:
+class MentionTable(CandidateGenerator):
     """Finds potential spans by the mention table of a store.
 
-    >>> generator = TableGenerator(Vectors.open("enwiki-vectors"))            # doctest: +SKIP
+    >>> generator = MentionTable(Vectors.open("enwiki-vectors"))              # doctest: +SKIP
     >>> generator(Document("1", "Adams and Platt are both injured."))         # doctest: +SKIP
 
     Entities that were added to the store are found at once, by whatever they were said to be called, however ordinary a
     word or number it is: what is remembered is forgotten after every addition.
     """
 
-    def __init__(self, vectors: Vectors, options: GeneratorOptions | None = None) -> None:
-        self.vectors, self.options = vectors, options or GeneratorOptions()
+    def __init__(self, vectors: Vectors, options: CandidateOptions | None = None) -> None:
+        self.vectors, self.options = vectors, options or CandidateOptions()
+        self.settings = asdict(self.options)
         self._stamp = vectors.stamp
         self._look_up = lru_cache(REMEMBERED)(self._looked_up)
         self._continues = lru_cache(REMEMBERED)(vectors.continues)
         self._choose = lru_cache(REMEMBERED)(self._chosen)
 
     def __call__(self, document: Document) -> list[Span]:
-        """Find the potential spans of a document."""
+        """Return the potential spans of a document."""
         self._refresh()
         return list(self._spans(document.text))
 
     def at(self, text: str, start: int, end: int) -> Span | None:
-        """Give what a given span may mean, or None: disambiguation of mentions that somebody else found.
+        """Return what a given span may mean, or None: disambiguation of mentions that somebody else found.
 
         Unlike in a search, the span may be of any length and link probability.
         """
         self._refresh()
-        given, lowercase = text[start:end], self.vectors.lowercase
-        words = [
-            word_of(given, *place, lowercase=lowercase)
-            for place in places_of(given, self._is_word, by=self.vectors.tokeniser)
-        ]
+        given = text[start:end]
+        places = places_of(given, self._is_word, by=self.vectors.tokeniser)
+        words = [word_of(given, *place, lowercase=self.vectors.lowercase) for place in places]
         headline = in_headline(text, start, end)
         found = self._any_spelling(words, headline)
-        if not found and len(words) > 1 and words[-1] in ("s", "S") and text[start:end][-2:-1] in ("'", "’"):
+        if not found and len(words) > 1 and words[-1] in ("s", "S") and given[-2:-1] in ("'", "’"):
             found = self._any_spelling(words[:-1], headline)
-        return Span(start, end, found[0], found[1]) if found else None
+        return Span(start, end, *found) if found else None
+
+    def gold(self, document: Document) -> list[Span]:
+        """Return the gold mentions of a document as spans; they need not be among those that it finds."""
+        places = [(mention.start, mention.end) for mention in document.gold]
+        return [self.at(document.text, *place) or Span(*place, (), 0.0) for place in places]
 
     def describe(self) -> dict[str, Any]:
-        """Give the options, for a run's or a linker's description."""
+        """Return the options."""
         return asdict(self.options)
+
+    def with_vectors(self, vectors: Vectors) -> "MentionTable":
+        """Return the mention table of another store, with the same options."""
+        return MentionTable(vectors, self.options)
 
     def _refresh(self) -> None:
         if self.vectors.stamp != self._stamp:
@@ -108,24 +108,24 @@ class TableGenerator:
                 remembered.cache_clear()
 
     def _spans(self, text: str) -> Iterator[Span]:
+        options, lowercase = self.options, self.vectors.lowercase
         places = places_of(text, self._is_word, by=self.vectors.tokeniser)
-        lowercase = self.vectors.lowercase
         words = [word_of(text, start, end, lowercase=lowercase) for start, end in places]
         headlines = [word.isupper() and in_headline(text, *place) for word, place in zip(words, places, strict=True)]
-        ends = runs(text, places)
-        for first, (start, _) in enumerate(places):
+        for first, end in enumerate(runs(text, places)):
+            start = places[first][0]
             alive = [Spelling()]  # ways to spell the words so far that some surface begins with
-            stop = min(ends[first], first + self.options.longest)
             date = True  # so far
-            for last in range(first, stop):
-                word = words[last]
-                alive = beginnings(
-                    alive, word, lowercase=lowercase, ignore_case=self.options.ignore_case, headline=headlines[last]
+            for last in range(first, min(end, first + options.longest)):
+                alive = spell_on(
+                    alive, words[last], lowercase=lowercase, ignore_case=options.ignore_case, headline=headlines[last]
                 )
-                date = date and is_date([word])
-                chosen = self._choose(tuple(alive)) or self._final(alive, last == first, lowercase)
-                if chosen and (self.options.dates or not date or chosen[1] is None):
-                    yield Span(start, closed(text, start, places[last][1], _best(chosen)), *chosen)
+                date = date and is_date([words[last]])
+                chosen = self._choose(tuple(alive))
+                if not chosen and last == first and not lowercase and (shorter := without_genitive(alive[0].text)):
+                    chosen = self._choose((Spelling(shorter),))
+                if chosen and (options.dates or not date or chosen[1] is None):
+                    yield Span(start, closed(text, start, places[last][1], chosen[0][0].title), *chosen)
                 alive = [spelling for spelling in alive if self._continues(spelling.text)]
                 if not alive:
                     break
@@ -133,29 +133,22 @@ class TableGenerator:
     def _is_word(self, word: str) -> bool:
         return bool(self._look_up(word).counts) or self._continues(word)
 
-    def _final(self, alive: list[Spelling], single: bool, lowercase: bool) -> Chosen | None:
-        """Look words up that lost the apostrophe of their genitive, if nothing else is known of them."""
-        shorter = unspelt(alive[0].text) if single and not lowercase else None
-        return self._choose((Spelling(shorter),)) if shorter else None
-
     def _any_spelling(self, words: list[str], headline: bool) -> Chosen | None:
-        lowercase = self.vectors.lowercase
         alive = [Spelling()]
         for number, word in enumerate(words):
-            alive = beginnings(alive, word, lowercase=lowercase, ignore_case=True, headline=headline)
+            alive = spell_on(alive, word, lowercase=self.vectors.lowercase, ignore_case=True, headline=headline)
             if number < len(words) - 1:
                 alive = [spelling for spelling in alive if self._continues(spelling.text)]
         if not alive or not words:
             return None
-        spellings = tuple(alive)
-        for kept in (tuple(s for s in spellings if not s.bold), spellings):
+        for kept in (tuple(spelling for spelling in alive if not spelling.raised), tuple(alive)):
             if kept and (found := self._chosen(kept, threshold=False)):
                 return found
-        shorter = unspelt(" ".join(words))
+        shorter = without_genitive(" ".join(words))
         return self._chosen((Spelling(shorter),), threshold=False) if shorter else None
 
     def _chosen(self, spellings: tuple[Spelling, ...], *, threshold: bool = True) -> Chosen | None:
-        """Give the choices of words by the ways to spell them: what is known of the best rank of them, together."""
+        """Return the choices of words by the ways to spell them: what is known of the best rank of them, together."""
         for rank in sorted({spelling.rank for spelling in spellings}):
             meant = [self._look_up(spelling.text) for spelling in spellings if spelling.rank == rank]
             if any(meaning.counts for meaning in meant):
@@ -184,12 +177,8 @@ class TableGenerator:
 
 
 def is_date(words: Iterable[str]) -> bool:
-    """Tell whether words are nothing but numbers and months."""
+    """Return whether words are nothing but numbers and months."""
     return all(_DATE.fullmatch(word) for word in words)
-
-
-def _best(chosen: Chosen) -> str:
-    return chosen[0][0].title
 
 
 def _together(meanings: list[_Meaning]) -> _Meaning:
@@ -201,13 +190,3 @@ def _together(meanings: list[_Meaning]) -> _Meaning:
             counts[title] = counts.get(title, 0) + count
     occurrences = sum(meaning.occurrences for meaning in meanings)
     return _Meaning(occurrences, counts, frozenset().union(*(meaning.own for meaning in meanings)))
-
-
-def gold_spans(generator: Generator, document: Document) -> list[Span]:
-    """Give the gold mentions of a document as spans, with the candidates that there are for them, which may be none."""
-    if isinstance(generator, TableGenerator):
-        found = {(m.start, m.end): generator.at(document.text, m.start, m.end) for m in document.gold}
-    else:
-        found = {(span.start, span.end): span for span in generator(document)}
-    places = [(mention.start, mention.end) for mention in document.gold]
-    return [found.get(place) or Span(*place, (), 0.0) for place in places]

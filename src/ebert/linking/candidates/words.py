@@ -1,16 +1,12 @@
-"""The words of a text as the mention table has them, wherever they stand.
+"""The words of a text as the mention table has them, and the ways in which they may be spelt there.
 
 The table splits words as BERT does, for which an emoji or a trade mark sign is a letter like any other and a form feed
 is nothing. In tweets and in text out of PDF files names touch these all the time, so here they end a word, unless the
 table knows it with them (`C♯`, `A★Teens`). What cannot be seen, such as a mark that turns the direction of writing, is
 no part of a word at its edges.
 
-
-The ways in which the words of a text may be spelt in the mention table.
-
-News have headlines in capitals, and sentences begin with one; tweets have neither capitals nor apostrophes. A way to
-spell has a rank: of all ways that the table knows, those of the best rank count, together.
-
+News have headlines in capitals, and sentences begin with one; tweets have neither capitals nor apostrophes. A spelling
+has a rank: of all spellings that the table knows, those of the best rank count, together.
 """
 
 import re
@@ -36,9 +32,13 @@ _NOTE = re.compile(r" \([^()]*\)$")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _NEAR, _AROUND = 3, 60  # words before and after one that tell whether it is in a headline, and how far they may be
 
+AS_WRITTEN, LOWERED, RAISED = 0, 1, 2  # ranks of spellings
 
-def places_of(text: str, known: Callable[[str], bool], *, by: str = DEFAULT) -> list[tuple[int, int]]:
-    """Give where words begin and end; `known` tells whether the table has one that has a sign in it."""
+Place = tuple[int, int]
+
+
+def places_of(text: str, known: Callable[[str], bool], *, by: str = DEFAULT) -> list[Place]:
+    """Return where words begin and end; `known` says whether the table has one that has a sign in it."""
     if not unseen().search(text) and not signs().search(text):
         return spans_of(text, by=by)
     places = []
@@ -49,13 +49,13 @@ def places_of(text: str, known: Callable[[str], bool], *, by: str = DEFAULT) -> 
     return [_trimmed(text, *place) for place in places]
 
 
-def _split(text: str, start: int, end: int, at: re.Pattern[str]) -> list[tuple[int, int]]:
+def _split(text: str, start: int, end: int, at: re.Pattern[str]) -> list[Place]:
     edges = [start, *(edge for mark in at.finditer(text, start, end) for edge in mark.span()), end]
     pairs = zip(edges[::2], edges[1::2], strict=True)
     return [(first, last) for first, last in pairs if words_of(text[first:last])]
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+def _trimmed(text: str, start: int, end: int) -> Place:
     while unseen().match(text, start):
         start += 1
     while unseen().match(text, end - 1):
@@ -64,18 +64,18 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def word_of(text: str, start: int, end: int, *, lowercase: bool = False) -> str:
-    """Give the word at a place; its accents are part of their letters, as in the table."""
+    """Return the word at a place; its accents are part of their letters, as in the table."""
     word = "".join(words_of(text[start:end], lowercase=lowercase))
     return word if word.isascii() else unicodedata.normalize("NFC", word)
 
 
 def known_words(surface: str, words_of: WordsOf = words_of) -> tuple[str, ...]:
-    """Give the words of a surface of somebody else's table, as `word_of` gives those of a text."""
+    """Return the words of a surface of somebody else's table, as `word_of` returns those of a text."""
     return tuple(unicodedata.normalize("NFC", word) for word in words_of(surface))
 
 
-def runs(text: str, places: list[tuple[int, int]]) -> list[int]:
-    """Give, for each word, the first word after it that a span beginning with it cannot reach."""
+def runs(text: str, places: list[Place]) -> list[int]:
+    """Return, for each word, the first word after it that a span beginning with it cannot reach."""
     ends = [len(places)] * len(places)
     for number in range(len(places) - 2, -1, -1):
         start, end = places[number]
@@ -85,17 +85,16 @@ def runs(text: str, places: list[tuple[int, int]]) -> list[int]:
 
 
 def _broken(text: str, gap: str, start: int, end: int) -> bool:
-    """Tell whether a name that has the word from `start` to `end` cannot go on after the gap that follows it."""
-    letters = end - start
+    """Return whether a name with the word from `start` to `end` cannot go on after the gap that follows it."""
     if _WRAP.fullmatch(gap):
         return end - text.rfind("\n", 0, start) - 1 not in _WRAPPED
-    if _BREAK.search(gap) or (letters > _ABBREVIATION and _STOP.match(gap)):
+    if _BREAK.search(gap) or (end - start > _ABBREVIATION and _STOP.match(gap)):
         return True
     return not gap.isascii() and signs().search(gap) is not None
 
 
 def in_headline(text: str, start: int, end: int) -> bool:
-    """Tell whether the words around a place are in capitals too, or there are none, so that capitals mean nothing."""
+    """Return whether the words around a place are in capitals too, or there are none, so that capitals mean nothing."""
     before = text[max(0, start - _AROUND) : start].rpartition("\n")[2]
     after = text[end : end + _AROUND].partition("\n")[0]
     near = [*_LETTERS.findall(before)[-_NEAR:], *_LETTERS.findall(after)[:_NEAR]]
@@ -103,7 +102,7 @@ def in_headline(text: str, start: int, end: int) -> bool:
 
 
 def closed(text: str, start: int, end: int, title: str) -> int:
-    """Give the end of a name with the mark that belongs to it: of "U.S." always, of "Yahoo!" if its title has it."""
+    """Return the end of a name with the mark that belongs to it: of "U.S." always, of "Yahoo!" if its title has it."""
     marks = _MARKS.match(text, end)
     if marks is None or text[marks.end() : marks.end() + 1].isalnum():  # "U.S" of "U.S.S.R."
         return end
@@ -117,8 +116,8 @@ def closed(text: str, start: int, end: int, title: str) -> int:
     return end
 
 
-def bare(text: str, start: int, end: int) -> tuple[int, int]:
-    """Give a place without the marks at its edges."""
+def bare(text: str, start: int, end: int) -> Place:
+    """Return a place without the marks at its edges."""
     while start < end and not text[start].isalnum():
         start += 1
     while end > start and not text[end - 1].isalnum():
@@ -128,23 +127,20 @@ def bare(text: str, start: int, end: int) -> tuple[int, int]:
 
 @cache
 def unseen() -> re.Pattern[str]:
-    """Give what finds a character that vanishes from words."""
+    """Return the pattern of a character that vanishes from words."""
     return re.compile(f"[{removed()}]")
 
 
 @cache
 def controls() -> re.Pattern[str]:
-    """Give what finds control characters but tabs and line ends, which are blanks."""
+    """Return the pattern of control characters but tabs and line ends, which are blanks."""
     return re.compile(f"[{in_category('Cc')}]+")
 
 
 @cache
 def signs() -> re.Pattern[str]:
-    """Give what finds signs and pictures, which are part of no name as a rule."""
+    """Return the pattern of signs and pictures, which are part of no name as a rule."""
     return re.compile(f"[{in_category('S')}\ufe00-\ufe0f]+")  # the last say how a sign before them is drawn
-
-
-AS_WRITTEN, LOWERED, RAISED = 0, 1, 2
 
 
 class Spelling(NamedTuple):
@@ -154,15 +150,15 @@ class Spelling(NamedTuple):
     rank: int = AS_WRITTEN
 
     @property
-    def bold(self) -> bool:
+    def raised(self) -> bool:
         """Whether capitals were made up."""
         return self.rank == RAISED
 
 
-def beginnings(
+def spell_on(
     before: Iterable[Spelling], word: str, *, lowercase: bool = False, ignore_case: bool = False, headline: bool = True
 ) -> list[Spelling]:
-    """Give the ways to spell some words and one more.
+    """Return the ways to spell some words and one more.
 
     A word in capitals may be any of "WHO", "Who" and "who", all of the same rank in a headline, which does not tell.
     Elsewhere it is what it is as written, if anything is known of that. The first word may begin with a small letter,
@@ -170,15 +166,14 @@ def beginnings(
     """
     spelt: dict[str, int] = {}
     for text, rank in before:
-        first = not text
         start = f"{text} " if text else ""
-        for variant, cost in _variants(word, first, lowercase, ignore_case, headline):
+        for variant, cost in _variants(word, not text, lowercase, ignore_case, headline):
             spelt.setdefault(start + variant, max(rank, cost))
     return [Spelling(text, rank) for text, rank in spelt.items()]
 
 
-def unspelt(words: str) -> str | None:
-    """Give a name that lost the apostrophe of its genitive, as "Marleys" did: only to be tried when all else fails."""
+def without_genitive(words: str) -> str | None:
+    """Return a name that lost the apostrophe of its genitive, as "Marleys" did: to be tried when all else fails."""
     long = len(words) > 4 and words[0].isupper()
     return words[:-1] if long and words[-1] == "s" and words[-2:] != "ss" and not words.isupper() else None
 

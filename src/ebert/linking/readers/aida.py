@@ -5,10 +5,10 @@ between them; a blank line ends a sentence. KnowBert: ``DOCSTART_1_EU``, tokens,
 around a mention, ``*NL*`` where a line ends, ``DOCEND``. Tokens are joined by blanks, lines by line ends.
 """
 
+import io
 import re
-from collections.abc import Iterable
 
-from ebert.linking.readers.labelled import Label, Reading, problem
+from ebert.linking.readers.layouts import Label, Layout, Reading
 
 _NOTHING = ("--NME--", "")  # a name of nothing that Wikipedia has
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
@@ -16,7 +16,7 @@ _NAME = re.compile(r"^-DOCSTART-\s*\(?(.*?)\)?\s*$")
 _ENDS = frozenset((".", "!", "?"))
 
 
-class _Document:
+class _TokenDocument:
     """A document under way."""
 
     def __init__(self, name: str) -> None:
@@ -28,7 +28,7 @@ class _Document:
         self._open: tuple[int, tuple[str, ...]] | None = None
 
     def word(self, word: str) -> int:
-        """Add a word; give where it begins."""
+        """Add a word; return where it begins."""
         blank = ("\n" if self._line_end else " ") if self.length else ""
         start = self.length + len(blank)
         if self._line_end or not self.length:
@@ -70,19 +70,19 @@ class _Document:
         reading.add(self.name, "".join(self._parts), self.labels, sentences=sentences)
 
 
-def read_yago(lines: Iterable[str], name: str, reading: Reading) -> None:
+def read_yago(text: str, name: str, reading: Reading) -> None:
     """Read the AIDA-YAGO2 layout."""
-    document: _Document | None = None
-    for number, line in enumerate(lines, 1):
+    document: _TokenDocument | None = None
+    for number, line in enumerate(io.StringIO(text), 1):
         line = line.rstrip("\r\n")
         if start := _NAME.match(line):
             if document:
                 document.finish(reading)
-            document = _Document(start[1].strip())
+            document = _TokenDocument(start[1].strip())
             continue
         if document is None:
             if line.strip():
-                raise problem(f"{name}, line {number}", "there is no -DOCSTART- before the first token", reading.layout)
+                raise reading.problem(f"{name}, line {number}", "there is no -DOCSTART- before the first token")
             continue
         token, *rest = line.split("\t")
         if not token.strip():
@@ -91,7 +91,7 @@ def read_yago(lines: Iterable[str], name: str, reading: Reading) -> None:
             continue
         flag = rest[0].strip() if rest else ""
         if flag not in ("", "B", "I"):
-            raise problem(f"{name}, line {number}", f"{flag!r} is neither B nor I", reading.layout)
+            raise reading.problem(f"{name}, line {number}", f"{flag!r} is neither B nor I")
         if flag != "I":
             document.end()
         place = document.word(token.strip())
@@ -101,7 +101,7 @@ def read_yago(lines: Iterable[str], name: str, reading: Reading) -> None:
         document.finish(reading)
 
 
-def _begin(document: _Document, place: int, rest: list[str], reading: Reading, *, new: bool) -> None:
+def _begin(document: _TokenDocument, place: int, rest: list[str], reading: Reading, *, new: bool) -> None:
     entity, url = [field.strip() for field in (*rest[2:4], "", "")[:2]]
     if entity in _NOTHING and url in _NOTHING:
         reading.dropped["name of nothing in Wikipedia"] += new
@@ -110,28 +110,28 @@ def _begin(document: _Document, place: int, rest: list[str], reading: Reading, *
     document.begin(place, tuple(names))
 
 
-def read_knowbert(lines: Iterable[str], name: str, reading: Reading) -> None:
+def read_knowbert(text: str, name: str, reading: Reading) -> None:
     """Read KnowBert's layout."""
-    document: _Document | None = None
-    for number, line in enumerate(lines, 1):
+    document: _TokenDocument | None = None
+    for number, line in enumerate(io.StringIO(text), 1):
         word = line.strip()
         if not word:
             continue
         if word.startswith("DOCSTART_"):
             if document:
                 document.finish(reading)
-            document = _Document(word.removeprefix("DOCSTART_"))
+            document = _TokenDocument(word.removeprefix("DOCSTART_"))
         elif document is None:
-            raise problem(f"{name}, line {number}", "there is no DOCSTART_ before the first token", reading.layout)
+            raise reading.problem(f"{name}, line {number}", "there is no DOCSTART_ before the first token")
         elif word.startswith("MMSTART_"):
             page, _, title = line.strip().partition("\t")
             if document.in_mention:
-                raise problem(f"{name}, line {number}", "a mention begins inside another", reading.layout)
+                raise reading.problem(f"{name}, line {number}", "a mention begins inside another")
             names = tuple(filter(None, [title.strip()]))
             document.begin(document.length + bool(document.length), names or (f"page {page[8:]}",))
         elif word == "MMEND":
             if not document.in_mention:
-                raise problem(f"{name}, line {number}", "a mention ends that never began", reading.layout)
+                raise reading.problem(f"{name}, line {number}", "a mention ends that never began")
             document.end()
         elif word == "*NL*":
             document.end_line()
@@ -149,3 +149,9 @@ def read_knowbert(lines: Iterable[str], name: str, reading: Reading) -> None:
 def _unescaped(name: str) -> str:
     """Read the escapes of YAGO's names, which are written in ASCII."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), name)
+
+
+LAYOUTS = (
+    Layout("aida", lambda head: head.line.startswith("-DOCSTART-"), read_yago, lambda _: True),
+    Layout("knowbert", lambda head: head.line.startswith("DOCSTART_"), read_knowbert, lambda _: True),
+)

@@ -4,11 +4,13 @@ Ours: ``{"id", "text", "mentions": [{"start", "end", "entity"}], "ignore": [[sta
 which all but the text may be missing.
 """
 
-import json
-from collections.abc import Iterable, Iterator
+import io
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ebert.linking.readers.labelled import Label, Reading, problem
+from ebert._io import records
+from ebert.errors import EbertError
+from ebert.linking.readers.layouts import Label, Layout, Reading
 from ebert.text import titles
 
 Row = tuple[str, dict[str, Any]]  # where it stands, for messages; what it is
@@ -19,36 +21,26 @@ _UNKNOWN = "Unknown"  # what ELEVANT calls an entity whose name it does not know
 
 
 def rows(lines: Iterable[str], name: str, layout: str) -> Iterator[Row]:
-    """Give the objects of a file, with where they stand."""
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        where = f"{name}, line {number}"
-        try:
-            value = decoded(line)
-        except ValueError as error:
-            raise problem(where, f"not JSON ({error})", layout) from None
-        if not isinstance(value, dict):
-            raise problem(where, "not a JSON object", layout)
-        yield where, value
+    """Yield the objects of a file, with where they stand."""
+    for number, row in records.objects(lines):
+        if isinstance(row, EbertError):
+            raise Reading(layout).problem(f"{name}, line {number}", str(row))
+        yield f"{name}, line {number}", row
 
 
-def decoded(line: str) -> Any:
-    """Decode a line; whatever is wrong with it is a `ValueError`."""
-    try:
-        return json.loads(line)
-    except RecursionError:
-        raise ValueError("it has too many brackets inside each other") from None
+def by_rows(read: Callable[[Iterable[Row], Reading], None]) -> Callable[[str, str, Reading], None]:
+    """Make a reader of texts of a reader of rows."""
+    return lambda text, name, reading: read(rows(io.StringIO(text), name, reading.layout), reading)
 
 
 def id_of(row: dict[str, Any], number: int) -> Any:
-    """Give the id of an object, or its number."""
+    """Return the id of an object, or its number."""
     found = row.get("id")
     return number if found is None else found
 
 
 def name_of(value: Any) -> str:
-    """Give the name of an entity, an empty one for none."""
+    """Return the name of an entity, an empty one for none."""
     if value is not None and not isinstance(value, str):
         raise TypeError(f"{value!r} is no name")
     return value or ""
@@ -65,8 +57,8 @@ def read_own(given: Iterable[Row], reading: Reading) -> None:
             sentences = [int(start) for start in row.get("sentences") or ()]
             title = name_of(row.get("title")) or None
         except UNREADABLE as error:
-            raise problem(
-                where, f"the title, a mention, a span or a sentence cannot be read ({error!r})", reading.layout
+            raise reading.problem(
+                where, f"the title, a mention, a span or a sentence cannot be read ({error!r})"
             ) from None
         reading.add(id_of(row, number), text, labels, ignore=ignore, sentences=sentences, title=title)
 
@@ -80,9 +72,9 @@ def read_zelda(given: Iterable[Row], reading: Reading) -> None:
             pairs = list(zip(spans, names, strict=True))
             labels = [Label(int(start), int(end), (name_of(name),)) for (start, end), name in pairs]
         except KeyError as error:
-            raise problem(where, f"there is no {error}", reading.layout) from None
+            raise reading.problem(where, f"there is no {error}") from None
         except UNREADABLE as error:
-            raise problem(where, f"'index' and 'wikipedia_titles' do not fit ({error})", reading.layout) from None
+            raise reading.problem(where, f"'index' and 'wikipedia_titles' do not fit ({error})") from None
         name = id_of(row, number)
         reading.add(name, text, labels, title=name.replace("_", " ") if isinstance(name, str) else None)
 
@@ -101,7 +93,7 @@ def read_elevant(given: Iterable[Row], reading: Reading) -> None:
             labels, ignore = _elevant_labels(row["labels"], first, last, reading)
             title = name_of(row.get("title")) or None
         except UNREADABLE as error:
-            raise problem(where, f"the title or a label cannot be read ({error!r})", reading.layout) from None
+            raise reading.problem(where, f"the title or a label cannot be read ({error!r})") from None
         ignore += [(0, first)] * (first > 0) + [(last, len(text))] * (last < len(text))
         article = "wikipedia.org" in str(row.get("url", ""))
         reading.add(id_of(row, number), text, labels, ignore=ignore, title=title if article else None)
@@ -137,10 +129,17 @@ def _elevant_labels(
 
 
 def text_of(where: str, row: dict[str, Any], key: str, reading: Reading) -> str:
-    """Give the text that an object has under a key."""
+    """Return the text that an object has under a key."""
     text = row.get(key)
     if not isinstance(text, str):
-        raise problem(where, f"there is no {key!r}", reading.layout)
+        raise reading.problem(where, f"there is no {key!r}")
     if not titles.is_text(text):
-        raise problem(where, f"{key!r} has half a surrogate pair and is not text", reading.layout)
+        raise reading.problem(where, f"{key!r} has half a surrogate pair and is not text")
     return text
+
+
+LAYOUTS = (
+    Layout("zelda", lambda head: "wikipedia_titles" in head.row, by_rows(read_zelda), lambda _: False),
+    Layout("elevant", lambda head: "labels" in head.row, by_rows(read_elevant), lambda _: False),
+    Layout("jsonl", lambda head: "text" in head.row and "input" not in head.row, by_rows(read_own), lambda _: False),
+)

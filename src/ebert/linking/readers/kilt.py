@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ebert.linking.readers import jsonl
-from ebert.linking.readers.labelled import Label, Reading, problem
+from ebert.linking.readers.layouts import Label, Layout, Reading
 
 _START, _END = "[START_ENT]", "[END_ENT]"
 _CHARACTER = re.compile(r"(\s*)(\S)")
@@ -30,7 +30,7 @@ class _Line:
 
 
 @dataclass(slots=True)
-class _Document:
+class _KiltDocument:
     """The lines of a text so far."""
 
     id: Any
@@ -46,7 +46,7 @@ class _Document:
         self.unsure &= {line.first, line.stop}
 
     def text(self, characters: str) -> tuple[str, list[Label]]:
-        """Give the text, and the mentions in it."""
+        """Return the text, and the mentions in it."""
         apart = _apart(characters, self.blanks, self.unsure)
         parts: list[str] = []
         starts: list[int] = []
@@ -65,15 +65,15 @@ class _Document:
 
 def read_kilt(given: Iterable[jsonl.Row], reading: Reading) -> None:
     """Read KILT's layout: a line has one mention between marks. Lines with the same text are one document."""
-    documents: dict[str, _Document] = {}
+    documents: dict[str, _KiltDocument] = {}
     for number, (where, row) in enumerate(given, 1):
         line = _line(where, jsonl.text_of(where, row, "input", reading), reading)
         outputs = row.get("output") or []
         try:
             names = [jsonl.name_of(output["answer"]) for output in outputs if "answer" in output]
         except jsonl.UNREADABLE as error:
-            raise problem(where, f"'output' cannot be read ({error!r})", reading.layout) from None
-        new = _Document(jsonl.id_of(row, number), line.blanks, {line.first, line.stop})
+            raise reading.problem(where, f"'output' cannot be read ({error!r})") from None
+        new = _KiltDocument(jsonl.id_of(row, number), line.blanks, {line.first, line.stop})
         documents.setdefault(line.characters, new).add(line, names)
     for characters, document in documents.items():
         text, labels = document.text(characters)
@@ -84,7 +84,7 @@ def _line(where: str, marked: str, reading: Reading) -> _Line:
     before, start, rest = marked.partition(_START)
     inside, end, after = rest.partition(_END)
     if not (start and end):
-        raise problem(where, f"'input' has no {_START} ... {_END}", reading.layout)
+        raise reading.problem(where, f"'input' has no {_START} ... {_END}")
     left, middle, right = (_CHARACTER.findall(part.rstrip()) for part in (before, inside.lstrip(), after))
     found = [*left, *middle, *right]
     blanks = [blank for blank, _ in found] + [_tail(after) if right else ""]
@@ -110,15 +110,20 @@ def _less(blank: str, which: int) -> str:
 
 
 def _apart(characters: str, blanks: list[str], unsure: set[int]) -> bool:
-    """Tell whether a text has blanks around its punctuation, as far as that is known; if nothing is, it may have."""
+    """Return whether a text has blanks around its punctuation, as far as that is known; if nothing is, it may have."""
     closing = [p for p in range(1, len(characters)) if characters[p] in _CLOSING or characters[p - 1] in _OPENING]
     known = [bool(blanks[place]) for place in closing if place not in unsure]
     return 2 * sum(known) >= len(known)
 
 
 def _judged(characters: str, place: int, blank: str, apart: bool) -> str:
-    """Give the blank of a place where all lines have a mark."""
+    """Return the blank of a place where all lines have a mark."""
     if place in (0, len(characters)):
         return blank.strip(" ")
     punctuation = characters[place] in _CLOSING or characters[place - 1] in _OPENING
     return "" if blank == " " and punctuation and not apart else blank
+
+
+LAYOUTS = (
+    Layout("kilt", lambda head: "input" in head.row, jsonl.by_rows(read_kilt), lambda head: "text" not in head.row),
+)

@@ -1,45 +1,129 @@
-"""Reading a file of entity-linking data: which layout it has, and who reads that."""
+"""The layouts of entity-linking data: documents come out of all of them, and what was dropped is counted.
+
+A layout is a `Layout` in the tuple `LAYOUTS` of a module of this package; the module is registered in `MODULES`.
+"""
 
 import io
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from ebert._io import compressed
+from ebert._io import records
 from ebert.errors import EbertError
-from ebert.linking.readers import aida, jsonl, kilt, nif
-from ebert.linking.readers.labelled import Reading
+from ebert.text import titles
 
-_JSON: dict[str, Callable[[Iterable[jsonl.Row], Reading], None]] = {
-    "jsonl": jsonl.read_own,
-    "zelda": jsonl.read_zelda,
-    "kilt": kilt.read_kilt,
-    "elevant": jsonl.read_elevant,
-}
-_TEXT: dict[str, Callable[[Iterable[str], str, Reading], None]] = {
-    "aida": aida.read_yago,
-    "knowbert": aida.read_knowbert,
-    "nif": nif.read_nif,
-}
-LAYOUTS = (*_JSON, *_TEXT)
+MODULES = ("jsonl", "kilt", "aida", "nif")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A gold mention: where it stands, and the names its entity goes by (titles, URLs, Wikidata ids), best first."""
+
+    start: int
+    end: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A text with its labels, in the order of the text and not overlapping, before they are looked up in a store."""
+
+    id: str
+    text: str
+    labels: tuple[Label, ...] = ()
+    ignore: tuple[tuple[int, int], ...] = ()
+    sentences: tuple[int, ...] = ()
+    title: str | None = None  # of the article that it is, if it is one
+
+
+@dataclass
+class Reading:
+    """All that a file holds, and how much of it was left out, by reason."""
+
+    layout: str
+    documents: list[Labelled] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def add(
+        self, id: Any, text: str, labels: Iterable[Label], *, ignore: Iterable[tuple[int, int]] = (),  # noqa: A002
+        sentences: Sequence[int] = (), title: str | None = None,
+    ) -> None:  # fmt: skip
+        """Add a document. Labels that no linker could find are dropped and counted; of nested ones the outer stays.
+
+        What overlaps another is a name all the same: it is neither taught nor judged as none.
+        """
+        kept: list[Label] = []
+        left_out = set(ignore)
+        end = -1
+        for label in sorted(self._sound(text, labels), key=lambda label: (label.start, -label.end)):
+            if label.start < end:
+                self.dropped["label that overlaps another"] += 1
+                if (label.start, label.end) != (kept[-1].start, kept[-1].end):  # given twice, it hides nothing
+                    left_out.add((label.start, label.end))
+                continue
+            kept.append(label)
+            end = label.end
+        name = titles.as_text(str(id))
+        self.documents.append(Labelled(name, text, tuple(kept), tuple(sorted(left_out)), tuple(sentences), title))
+
+    def _sound(self, text: str, labels: Iterable[Label]) -> Iterable[Label]:
+        for label in labels:
+            surface = text[label.start : label.end] if label.start >= 0 else ""  # one that runs over the end is cut
+            names = tuple(name for name in label.names if name.strip())
+            if not surface.strip():
+                self.dropped["label outside the text or without words"] += 1
+            elif not names:
+                self.dropped["label without an entity"] += 1
+            else:
+                # Blanks at the edges are slips of whoever made the file, and nobody would mark them.
+                start = label.start + len(surface) - len(surface.lstrip())
+                yield Label(start, start + len(surface.strip()), names)
+
+    def problem(self, where: str, why: str) -> EbertError:
+        """Return the error for a file that is not what it should be."""
+        return EbertError(f"{where}: {why}; is it of another layout than {self.layout!r}? (--layout)")
+
+
+class Head(NamedTuple):
+    """What a layout is recognised by."""
+
+    line: str  # the first one that is not blank
+    row: dict[str, Any]  # its JSON object, empty if it is none
+    text: str  # the whole
+
+
+class Layout(NamedTuple):
+    """A layout of data."""
+
+    name: str
+    recognises: Callable[[Head], bool]
+    read: Callable[[str, str, Reading], None]  # adds the documents of a text; its name is for messages
+    labelled: Callable[[Head], bool]  # whether what is recognised cannot be a text to link, or JSON that has one
+
+
+@cache
+def layouts() -> dict[str, Layout]:
+    """Return all layouts by their names."""
+    modules = (import_module(f"{__package__}.{name}") for name in MODULES)
+    return {layout.name: layout for module in modules for layout in module.LAYOUTS}
 
 
 def read(path: str | Path, layout: str | None = None) -> Reading:
     """Read a file of any of the layouts, compressed or not; the layout is recognised if it is not named."""
-    file = Path(path)
-    return parse(contents(file), file.name, layout)
+    return parse(records.read_text(Path(path)), Path(path).name, layout)
 
 
 def parse(text: str, name: str, layout: str | None = None) -> Reading:
     """Read data of any of the layouts; `name` is for messages."""
     layout = layout or recognise(text, name)
-    if layout not in LAYOUTS:
-        raise EbertError(f"{layout!r} is no layout of entity-linking data; choose one of {', '.join(LAYOUTS)}")
+    if layout not in layouts():
+        raise EbertError(f"{layout!r} is no layout of entity-linking data; choose one of {', '.join(layouts())}")
     reading = Reading(layout)
-    lines = io.StringIO(text)  # at line ends only: other characters that end lines are in texts
-    if layout in _JSON:
-        _JSON[layout](jsonl.rows(lines, name, layout), reading)
-    else:
-        _TEXT[layout](lines, name, reading)
+    layouts()[layout].read(text, name, reading)
     if not reading.documents:
         raise EbertError(f"{name} has no documents (read as layout {layout!r}; --layout names another)")
     return reading
@@ -47,67 +131,26 @@ def parse(text: str, name: str, layout: str | None = None) -> Reading:
 
 def recognise(text: str, name: str = "the data") -> str:
     """Find out the layout of data, by what it begins with."""
-    first = next((line.strip() for line in io.StringIO(text) if line.strip()), "")
-    if first.startswith("{"):
-        return _recognise_json(first, name)
-    if first.startswith("-DOCSTART-"):
-        return "aida"
-    if first.startswith("DOCSTART_"):
-        return "knowbert"
-    if "nif-core#" in text:
-        return "nif"
-    raise EbertError(f"{name} has no layout that is known here; name one of {', '.join(LAYOUTS)} (--layout)")
+    try:
+        head = _head(text)
+    except EbertError as error:
+        raise EbertError(f"{name} begins like JSON, a document a line, but line 1 is not ({error})") from None
+    found = next((layout.name for layout in layouts().values() if layout.recognises(head)), None)
+    if found is None:
+        why = "has JSON, but none with 'text' or 'input'" if head.row else "has no layout that is known here"
+        raise EbertError(f"{name} {why}; name one of {', '.join(layouts())} (--layout)")
+    return found
 
 
 def is_labelled(text: str) -> bool:
-    """Tell whether this is data of a layout that cannot be taken for a text to link, or for JSON that has one."""
+    """Return whether this is data of a layout that cannot be taken for a text to link, or for JSON that has one."""
+    try:
+        head = _head(text)
+    except EbertError:
+        return False
+    return any(layout.recognises(head) and layout.labelled(head) for layout in layouts().values())
+
+
+def _head(text: str) -> Head:
     first = next((line.strip() for line in io.StringIO(text) if line.strip()), "")
-    if first.startswith("{"):
-        try:
-            row = jsonl.decoded(first)
-        except ValueError:
-            return False
-        return "input" in row and "text" not in row
-    return first.startswith(("-DOCSTART-", "DOCSTART_")) or ("nif-core#" in text and _is_turtle(text))
-
-
-def _is_turtle(text: str) -> bool:
-    """Tell whether text begins as Turtle does, but for comments, and not as one about it."""
-    lines = (line.strip() for line in io.StringIO(text))
-    first = next((line for line in lines if line and not line.startswith("#")), "")
-    return first.lower().startswith(("@prefix", "@base", "prefix ", "base ", "<http"))
-
-
-def _recognise_json(line: str, name: str) -> str:
-    try:
-        row = jsonl.decoded(line)
-    except ValueError as error:
-        raise EbertError(f"{name} begins like JSON, a document a line, but line 1 is not ({error})") from None
-    if "wikipedia_titles" in row:
-        return "zelda"
-    if "labels" in row:
-        return "elevant"
-    if "input" in row:
-        return "kilt"
-    if "text" in row:
-        return "jsonl"
-    raise EbertError(f"{name} has JSON, but none with 'text' or 'input'; name one of {', '.join(LAYOUTS)} (--layout)")
-
-
-def contents(path: Path) -> str:
-    """Return the text of a file, unpacked if its name says that it is packed."""
-    if path.is_dir():
-        raise EbertError(f"{path} is a folder; give a file in it")
-    try:
-        with compressed.bounded(path) as file:
-            data = file.read()
-    except FileNotFoundError:
-        raise EbertError(f"there is no file {path}") from None
-    except compressed.DAMAGED as error:
-        if path.suffix not in compressed.UNPACK:
-            raise
-        raise EbertError(f"{path} cannot be unpacked ({error}); get it again") from None
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise EbertError(f"{path} is not UTF-8 ({error}); convert it") from None
+    return Head(first, records.parse_object(first) if first.startswith("{") else {}, text)

@@ -1,12 +1,10 @@
-"""GERBIL's layout: NIF in Turtle. A context holds a text; phrases say where in it they stand and what they mean.
+"""NIF in Turtle, as GERBIL's data sets have it: a context holds a text, phrases say where they stand and mean what.
 
-NIF as a service speaks it with GERBIL: a text comes in, with or without mentions, and goes out with what they mean.
-
-GERBIL sends the text alone if the mentions are to be found too (A2KB), and the mentions without their entities if only
-these are wanted (D2KB).
-
+A service speaks it with GERBIL, too. A text comes in, alone if the mentions are to be found (A2KB) or with mentions
+that have no entities (D2KB), and goes out with what the mentions mean.
 """
 
+import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ from urllib.parse import quote, unquote
 from ebert.errors import EbertError
 from ebert.linking.document import LinkedMention
 from ebert.linking.readers import turtle
-from ebert.linking.readers.labelled import Label, Reading, problem
+from ebert.linking.readers.layouts import Head, Label, Layout, Reading
 from ebert.text.passage import Mention
 
 LAYOUT = "nif"
@@ -37,19 +35,19 @@ class Context:
     places: Sequence[int]  # the character at each place that the file counts
 
     def span(self, phrase: Properties) -> tuple[int, int] | None:
-        """Give the characters of a phrase, or None if it has none in this text."""
+        """Return the characters of a phrase, or None if it has none in this text."""
         start, end = _numbers(phrase)
         return (self.places[start], self.places[end]) if 0 <= start <= end < len(self.places) else None
 
 
-def read_nif(lines: Iterable[str], name: str, reading: Reading) -> None:
+def read_nif(text: str, name: str, reading: Reading) -> None:
     """Read a NIF file."""
-    for context in contexts("".join(lines), name, lambda phrase: "taIdentRef" in phrase):
+    for context in contexts(text, name, lambda phrase: "taIdentRef" in phrase):
         reading.add(context.iri.partition("#")[0], context.text, list(_labels(context, reading)))
 
 
 def contexts(text: str, name: str, wanted: Callable[[Properties], bool]) -> list[Context]:
-    """Give the texts in a NIF file, with those of their phrases that are wanted."""
+    """Return the texts in a NIF file, with those of their phrases that are wanted."""
     subjects: dict[str, Properties] = {}
 
     def add(subject: str, predicate: str, value: str) -> None:
@@ -64,11 +62,11 @@ def contexts(text: str, name: str, wanted: Callable[[Properties], bool]) -> list
             continue
         if "referenceContext" not in found:
             if "taIdentRef" in found:
-                raise problem(name, f"the phrase <{subject}> has no nif:referenceContext", LAYOUT)
+                raise Reading(LAYOUT).problem(name, f"the phrase <{subject}> has no nif:referenceContext")
             continue
         context = found["referenceContext"][0]
         if context not in texts:
-            raise problem(name, f"the context <{context}> of a phrase has no nif:isString", LAYOUT)
+            raise Reading(LAYOUT).problem(name, f"the context <{context}> of a phrase has no nif:isString")
         if wanted(found):
             phrases[context].append(found)
     made = []
@@ -79,7 +77,7 @@ def contexts(text: str, name: str, wanted: Callable[[Properties], bool]) -> list
             made.append(Context(context, texts[context], tuple(own), _places(texts[context], own, ends.get(context))))
         except (KeyError, ValueError) as error:
             why = f"a phrase of <{context}> has no numbers where it begins and ends ({error})"
-            raise problem(name, why, LAYOUT) from None
+            raise Reading(LAYOUT).problem(name, why) from None
     return made
 
 
@@ -91,7 +89,7 @@ def _short(predicate: str) -> str:
 
 
 def _places(text: str, phrases: list[Properties], end: str | None) -> Sequence[int]:
-    """Give the character at each place that a file counts: characters, or what Java takes for them.
+    """Return the character at each place that a file counts: characters, or what Java takes for them.
 
     `end` is where the file says that the text ends, which only counts if there are no phrases.
     """
@@ -105,7 +103,7 @@ def _places(text: str, phrases: list[Properties], end: str | None) -> Sequence[i
 
 
 def _fits(text: str, phrase: Properties, places: Sequence[int]) -> bool:
-    """Tell whether the words of a phrase stand where it says, if the text is counted like this."""
+    """Return whether the words of a phrase stand where it says, if the text is counted like this."""
     (start, end), words = _numbers(phrase), phrase.get("anchorOf", [None])[0]
     if words is None or not 0 <= start <= end < len(places):
         return words is None
@@ -113,7 +111,7 @@ def _fits(text: str, phrase: Properties, places: Sequence[int]) -> bool:
 
 
 def _numbers(phrase: Properties) -> tuple[int, int]:
-    """Give where a phrase begins and ends."""
+    """Return where a phrase begins and ends."""
     return int(phrase["beginIndex"][0]), int(phrase["endIndex"][0])
 
 
@@ -131,7 +129,7 @@ def _labels(context: Context, reading: Reading) -> Iterator[Label]:
 
 
 def _java_places(text: str) -> list[int]:
-    """Give the character at each of the places that Java counts."""
+    """Return the character at each of the places that Java counts."""
     places = []
     for number, character in enumerate(text):
         places += [number] * (2 if ord(character) > 0xFFFF else 1)
@@ -161,7 +159,7 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NifText:
     """A text that came in, and the mentions in it that are to be linked, if these were given."""
 
     iri: str
@@ -170,7 +168,7 @@ class Asked:
     places: Sequence[int]  # the character at each place that the sender counts
 
     def layers(self) -> Iterator[tuple[Mention, ...]]:
-        """Give the mentions in groups in which none overlaps another: mentions that overlap are linked one by one."""
+        """Return the mentions in groups in which none overlaps another: mentions that overlap are linked one by one."""
         left = sorted(self.mentions, key=lambda mention: (mention.start, -mention.end))
         while left:
             taken: list[Mention] = []
@@ -181,15 +179,15 @@ class Asked:
             left = later
 
 
-def read_asked(text: str, name: str = "the request") -> list[Asked]:
+def read_asked(text: str, name: str = "the request") -> list[NifText]:
     """Read what GERBIL sends."""
     found = contexts(text, name, _is_mention)
     if any(len(one.iri) > LONGEST for one in found):
         raise EbertError(f"{name}: the IRI of a nif:Context has more than {LONGEST:,} letters; use a shorter one")
-    return [Asked(one.iri, one.text, tuple(dict.fromkeys(_given(one))), one.places) for one in found]
+    return [NifText(one.iri, one.text, tuple(dict.fromkeys(_given(one))), one.places) for one in found]
 
 
-def write_answer(answered: Iterable[tuple[Asked, Iterable[LinkedMention]]]) -> str:
+def write_answer(answered: Iterable[tuple[NifText, Iterable[LinkedMention]]]) -> str:
     """Write what GERBIL is to read: the texts as they came, and a phrase for each mention that was linked."""
     parts = [PREFIXES]
     for asked, mentions in answered:
@@ -215,7 +213,7 @@ def _given(context: Context) -> Iterator[Mention]:
             yield Mention(*span, UNKNOWN)
 
 
-def _phrase(asked: Asked, mention: LinkedMention, back: dict[int, int]) -> str:
+def _phrase(asked: NifText, mention: LinkedMention, back: dict[int, int]) -> str:
     start, end = back[mention.start], back[mention.end]
     own = f"{asked.iri.partition('#')[0]}#char={start},{end}"
     return (
@@ -228,7 +226,7 @@ def _phrase(asked: Asked, mention: LinkedMention, back: dict[int, int]) -> str:
 
 
 def _entity(mention: LinkedMention) -> str:
-    """Give the IRI of an entity. Those of Wikipedia's pages have http, as in all data of the field."""
+    """Return the IRI of an entity. Those of Wikipedia's pages have http, as in all data of the field."""
     if mention.url is None:
         return OWN + quote(mention.entity.replace(" ", "_"), safe="")
     return "http://" + mention.url.removeprefix("https://")
@@ -244,3 +242,13 @@ def _text(text: str) -> str:
 
 def _iri(iri: str) -> str:
     return "<" + "".join(one if one > " " and one not in '<>"{}|^`\\' else f"\\u{ord(one):04X}" for one in iri) + ">"
+
+
+def _is_turtle(head: Head) -> bool:
+    """Return whether a text begins as Turtle does, but for comments, and not as one about it."""
+    lines = (line.strip() for line in io.StringIO(head.text))
+    first = next((line for line in lines if line and not line.startswith("#")), "")
+    return first.lower().startswith(("@prefix", "@base", "prefix ", "base ", "<http"))
+
+
+LAYOUTS = (Layout(LAYOUT, lambda head: not head.row and _CORE in head.text, read_nif, _is_turtle),)

@@ -1,14 +1,15 @@
 """What to link, from wherever it comes: texts, files, folders, JSONL, standard input."""
 
 import io
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ebert._io import files
+from ebert._io import files, records
 from ebert.errors import EbertError
 from ebert.linking.document import Document
 from ebert.linking.readers import jsonl
-from ebert.linking.readers.layouts import contents, is_labelled, parse
+from ebert.linking.readers.layouts import is_labelled, parse
 from ebert.text import titles
 
 JSON = (".jsonl", ".ndjson")
@@ -19,22 +20,22 @@ HEAD = 4096  # bytes that tell whether a file is text
 
 
 def from_paths(paths: Iterable[str | Path], *, lines: bool = False, layout: str | None = None) -> Iterator[Document]:
-    """Give the documents of files and of the files in folders. A text file is a document, or every line of it is."""
+    """Yield the documents of files and of the files in folders. A text file is a document, or every line of it is."""
     for path in map(Path, paths):
         if path.is_dir():
             found = [file for file in files.visible(path) if _is_meant(file)]
             if not found:
                 raise EbertError(f"{path} has no text files (.txt, .md, .jsonl) in it")
             for file in found:
-                yield from from_text(contents(file), str(file.relative_to(path)), lines=lines, layout=layout)
+                yield from from_text(records.read_text(file), str(file.relative_to(path)), lines=lines, layout=layout)
         elif path.exists():
-            yield from from_text(contents(path), path.name, lines=lines, layout=layout)
+            yield from from_text(records.read_text(path), path.name, lines=lines, layout=layout)
         else:
             raise EbertError(f"there is no file {path}; a text itself is given with --text")
 
 
 def from_text(text: str, name: str, *, lines: bool = False, layout: str | None = None) -> Iterator[Document]:
-    """Give the documents of labelled data; else of JSONL if that is what it is, the lines of the text, or all of it.
+    """Yield the documents of labelled data; else of JSONL if that is what it is, the lines of the text, or all of it.
 
     What is called .jsonl is JSONL, or broken; what is not may be a text that begins with a bracket.
     """
@@ -57,8 +58,8 @@ def from_text(text: str, name: str, *, lines: bool = False, layout: str | None =
 
 def _from_row(line: str, where: str, number: int) -> Document:
     try:
-        row = jsonl.decoded(line)
-    except ValueError as error:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
         raise EbertError(f"{where}: not JSON ({error})") from None
     text = row.get("text") if isinstance(row, dict) else row
     if not isinstance(text, str):
@@ -68,19 +69,22 @@ def _from_row(line: str, where: str, number: int) -> Document:
 
 def _is_json(line: str) -> bool:
     try:
-        return isinstance(jsonl.decoded(line), dict)
-    except ValueError:
+        records.parse_object(line)
+    except EbertError:
         return False
+    return True
 
 
 def _is_meant(path: Path) -> bool:
-    """Whether a file of a folder is to be linked."""
+    """Return whether a file of a folder is to be linked."""
     kind = _kind(path)
-    return (kind in (*JSON, *PLAIN) and not _is_binary(path)) or (kind in LABELLED and is_labelled(contents(path)))
+    return (kind in (*JSON, *PLAIN) and not _is_binary(path)) or (
+        kind in LABELLED and is_labelled(records.read_text(path))
+    )
 
 
 def _is_binary(path: Path) -> bool:
-    """Whether a file without an extension is no text: a program, say. Others are read, and complained about."""
+    """Return whether a file without an extension is no text: a program, say. Others are read, and refused."""
     if path.suffix:
         return False
     with path.open("rb") as file:

@@ -37,7 +37,7 @@ LAST = ["Marais", "Lovelace", "Bohr", "Schumann", "Blixen", "Nansen", "Rossi", "
 
 
 def load(data: Path, count: int, model: EBert) -> tuple[list[Question], list[str]]:
-    """Give questions of LAMA, spread over its relations, or made-up ones; and the words to choose from."""
+    """Return questions of LAMA, spread over its relations, or made-up ones; and the words to choose from."""
     if data.exists():
         lama = read_lama(data)
         assert lama.vocabulary is not None
@@ -92,7 +92,7 @@ def bare(ours: Ours, encoder: Encoder, *, masks_only: bool) -> Callable[[], None
 
 
 def pipeline(model: EBert, questions: Sequence[Question], words: Sequence[str], batch: int) -> Callable[[], None]:
-    """Give what asks transformers' pipeline."""
+    """Return what asks transformers' pipeline."""
     from transformers import pipeline as make
 
     build: Any = make  # its types know no tokenizer but by name
@@ -103,7 +103,7 @@ def pipeline(model: EBert, questions: Sequence[Question], words: Sequence[str], 
 
 
 def lm_pub_quiz(model: EBert, questions: Sequence[Question], words: Sequence[str]) -> Callable[[], None] | None:
-    """Give what asks lm-pub-quiz, if it is installed."""
+    """Return what asks lm-pub-quiz, if it is installed."""
     try:
         from lm_pub_quiz.evaluators.tyq_evaluator import TyQEvaluator
     except ImportError:

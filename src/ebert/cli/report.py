@@ -51,7 +51,7 @@ def command(
 
 
 def _check(folders: list[Path], *, as_json: bool) -> None:
-    """Recompute the metrics of every run and compare; say of each whether it is right before complaining."""
+    """Recompute the metrics of every run and compare; print which are right, then raise an error for the others."""
     from ebert.report.runs import complaint, read_run, recompute
 
     wrong = []

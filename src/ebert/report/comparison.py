@@ -85,7 +85,7 @@ def compare(
 
 
 def common(one: ProbeRun, other: ProbeRun) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the places, in each run, of the questions that both have."""
+    """Return the places, in each run, of the questions that both have."""
     if one.ids == other.ids:
         every = np.arange(len(one.ids))
         return every, every
@@ -107,7 +107,7 @@ def baseline(column: Column, runs: Sequence[ProbeRun]) -> Column | None:
 
 
 def pairs(runs: Sequence[ProbeRun]) -> list[tuple[Column, Column]]:
-    """Give the columns to compare: all modes of a run, the same mode of two runs, and others if two runs share none."""
+    """Return the columns to compare: modes of a run, the same mode of two runs, others if two runs share none."""
     found: list[tuple[Column, Column]] = []
     for number, run in enumerate(runs):
         modes = sorted(run.modes, key=lambda mode: mode != "bert")
@@ -120,7 +120,7 @@ def pairs(runs: Sequence[ProbeRun]) -> list[tuple[Column, Column]]:
 
 
 def _between(run: ProbeRun, earlier: ProbeRun) -> list[tuple[Column, Column]]:
-    """Give the columns of two runs to compare; where plain BERT is one of them, the other is held against it."""
+    """Return the columns of two runs to compare; where plain BERT is one of them, the other is held against it."""
     shared = [mode for mode in run.modes if mode in earlier.modes]
     found = [(Column(run, mode), Column(earlier, mode)) for mode in shared]
     for one, other in ((run, earlier), (earlier, run)):
@@ -213,12 +213,12 @@ class ReportData:
         return found
 
     def block(self, column: Column, name: str, *, covered_only: bool = False) -> Mapping[str, Any] | None:
-        """Give the scores of a column after a filter; none if the run did not have the filter."""
+        """Return the scores of a column after a filter; none if the run did not have the filter."""
         found: Mapping[str, Any] | None = self.scores[column.run.name][column.mode].get(name)
         return found["covered_only"] if found is not None and covered_only else found
 
     def hits(self, column: Column, name: str, *, covered_only: bool = False) -> float | None:
-        """Give the mean Hits@1 of a column after a filter."""
+        """Return the mean Hits@1 of a column after a filter."""
         block = self.block(column, name, covered_only=covered_only)
         return block["macro"].get("hits@1") if block else None
 

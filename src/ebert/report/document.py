@@ -119,7 +119,7 @@ def signed(value: float) -> str:
 
 
 def flat(table: Table) -> list[list[str]]:
-    """Give the lines of a table's CSV file: a change with an interval becomes three columns."""
+    """Return the lines of a table's CSV file: a change with an interval becomes three columns."""
     wide = [any(isinstance(row[place], Interval) for row in table.rows) for place in range(len(table.header))]
     header: list[str] = []
     for name, is_wide in zip(table.header, wide, strict=True):
@@ -145,7 +145,7 @@ def _plain(cell: Cell, width: int) -> list[str]:
 def write_report(
     report: Report, out: Path, *, runs: Sequence[str], overwrite: bool, more: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Write a report on runs, and `more` texts by their path in the folder; give what `report.json` says."""
+    """Write a report on runs, and `more` texts by their path in the folder; return what `report.json` says."""
     summary = {
         "kind": "report",
         "format": 1,

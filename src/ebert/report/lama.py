@@ -16,7 +16,7 @@ from ebert.report.runs import ProbeRun, read_runs, verified
 def make_report(
     folders: Sequence[Path], out: Path, options: ReportOptions, *, overwrite: bool = False, advance: Advance = silent
 ) -> dict[str, Any]:
-    """Write the report on some runs into the folder `out`; give what its `report.json` says."""
+    """Write the report on some runs into the folder `out`; return what its `report.json` says."""
     files.refuse_existing(out, overwrite=overwrite, marker=MARKER)
     runs = read_runs(folders)
     _have_something_in_common(runs)
@@ -51,7 +51,7 @@ def _have_something_in_common(runs: Sequence[ProbeRun]) -> None:
 
 
 def _warnings(runs: Sequence[ProbeRun]) -> list[str]:
-    """Say what keeps the runs from being results like others."""
+    """Return what keeps the runs from being results like others."""
     said = []
     for run in runs:
         if not run.complete:
@@ -73,7 +73,7 @@ def _warnings(runs: Sequence[ProbeRun]) -> list[str]:
 
 
 def _runs_section(data: ReportData) -> Section:
-    """Say what was run: encoders, vectors, commands."""
+    """Write the section on what was run: encoders, vectors, commands."""
     facts = [_facts(run) for run in data.runs]
     names = list(dict.fromkeys(name for one in facts for name in one))
     rows = [(name, *cells) for name in names if any(cells := [one.get(name) for one in facts])]
@@ -89,7 +89,7 @@ def _runs_section(data: ReportData) -> Section:
 
 
 def _about(run: ProbeRun) -> tuple[str, str]:
-    """Say in a line what a run is, and give its command."""
+    """Return what a run is, in a line, and its command."""
     facts = _facts(run)
     vectors = facts["vectors"]
     said = f"no vectors, {facts['questions']:,} questions"

@@ -139,7 +139,7 @@ def _deleted_examples(data: ReportData, group: Sequence[ProbeRun], key: str, tex
 
 
 def _first(run: ProbeRun, rule: int) -> dict[str, str]:
-    """Give the first question of every relation that a rule deleted."""
+    """Return the first question of every relation that a rule deleted."""
     found: dict[str, str] = {}
     for place in np.flatnonzero(run.outcomes.dropped == rule).tolist():
         found.setdefault(run.outcomes.relations[run.outcomes.relation[place]], run.ids[place])
@@ -164,17 +164,11 @@ def _names_table(data: ReportData, run: ProbeRun, names: Mapping[str, Mapping[st
         count["several" if len(hits) > 1 else "first" if hits[0] == 0 else "last" if hits[0] == last else "other"] += 1
         count[f"rank {min(rank for rank in row['parts'] if rank is not None)}"] += 1
     kinds = ["first", "last", "other", "several", *(f"rank {rank}" for rank in range(1, BEST + 1))]
-    rows: list[tuple[Cell, ...]] = [
-        (
-            data.label(relation),
-            counts[relation]["asked"],
-            counts[relation]["deleted"],
-            100 * counts[relation]["deleted"] / counts[relation]["asked"],
-            *(counts[relation][kind] for kind in kinds),
-        )
-        for relation in run.outcomes.relations
-        if relation in counts
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for relation in run.outcomes.relations:
+        if found := counts.get(relation):
+            share = 100 * found["deleted"] / found["asked"]
+            rows.append((data.label(relation), found["asked"], found["deleted"], share, *(found[k] for k in kinds)))
     header = (_heading(run), "looked at", "deleted", "%", "by the first part", "by the last part", "by another part",
               "by several parts", "at rank 1", "at rank 2", "at rank 3")  # fmt: skip
     return Table(
@@ -351,7 +345,7 @@ def changed(data: ReportData) -> Section | None:
 
 
 def _silence(data: ReportData) -> list[str]:
-    """Say why examples are missing, if they are."""
+    """Return why examples are missing, if they are."""
     names = ", ".join(run.label for run in data.without_questions)
     return [
         f"{names}: no questions.jsonl in the run folder, so that no question can be quoted. "

@@ -151,7 +151,7 @@ def differences(data: ReportData) -> Section:
 
 
 def headlines(data: ReportData) -> list[str]:
-    """Say what came out, one line a column."""
+    """Return what came out, one line a column."""
     said = []
     for column in data.columns:
         scores = [f"{hits:.1f} on {name}" for name in data.filters if (hits := data.hits(column, name)) is not None]
@@ -277,7 +277,7 @@ def every_relation(data: ReportData) -> Section:
 
 
 def substring_share(run: ProbeRun, relation: str) -> float | None:
-    """Give the per cent of a relation's questions that the string-match filter takes out."""
+    """Return the per cent of a relation's questions that the string-match filter takes out."""
     if "string-match" not in run.filters or relation not in run.outcomes.relations:
         return None
     inside = run.outcomes.relation == run.outcomes.relations.index(relation)

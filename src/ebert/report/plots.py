@@ -62,7 +62,7 @@ class Look:
 
 
 def looks(columns: Sequence[Column]) -> dict[str, Look]:
-    """Give every column its look, by label: plain BERT has the colour of the text, others a colour each."""
+    """Return every column its look, by label: plain BERT has the colour of the text, others a colour each."""
     runs = list(dict.fromkeys(column.run.name for column in columns))
     others = [column.label for column in columns if column.mode != "bert"]
     found = {}
@@ -91,7 +91,7 @@ class Drawing:
         self.figure.legend(handles=list(handles), loc="outside lower center", ncols=min(columns, max(1, len(handles))))
 
     def plot(self, key: str, title: str, caption: str) -> Plot:
-        """Give the finished plot."""
+        """Return the finished plot."""
         return Plot(key, title, caption, _finish(self.svg, key))
 
 
@@ -120,14 +120,14 @@ def mark(axes: "Axes", x: Any, y: Any, look_colour: str = INK) -> None:
 
 
 def mark_handle() -> Any:
-    """Give the legend's entry for published figures."""
+    """Return the legend's entry for published figures."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], marker="D", linestyle="none", markerfacecolor=PAPER, markeredgecolor=INK, label="published")
 
 
 def bar_handle(label: str, look: Look) -> Any:
-    """Give the legend's entry for a column's bars."""
+    """Return the legend's entry for a column's bars."""
     from matplotlib.patches import Patch
 
     return Patch(facecolor=look.colour, edgecolor=PAPER, hatch=look.hatch, label=label)

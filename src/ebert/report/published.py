@@ -35,18 +35,18 @@ def figures() -> dict[str, Any]:
 
 
 def knowbert_means(name: str) -> dict[str, float]:
-    """Give the published mean Hits@1 by model, after a filter, on questions with a KnowBert subject."""
+    """Return the published mean Hits@1 by model, after a filter, on questions with a KnowBert subject."""
     value: dict[str, float] = figures()["mean hits@1"]["questions with a KnowBert subject"].get(name, {})
     return value
 
 
 def covers(relations: Sequence[str]) -> bool:
-    """Say whether these are all the relations of the paper, so that its means may stand beside theirs."""
+    """Return whether these are all the relations of the paper, so that its means may stand beside theirs."""
     return set(figures()["relations"]) <= set(relations)
 
 
 def means(name: str, relations: Sequence[str]) -> dict[str, float]:
-    """Give the published mean Hits@1 by model, after a filter; over some relations, if they are not all."""
+    """Return the published mean Hits@1 by model, after a filter; over some relations, if they are not all."""
     if covers(relations):
         value: dict[str, float] = figures()["mean hits@1"]["all questions"].get(name, {})
         return value
@@ -65,25 +65,25 @@ def counterpart(column: Column) -> str | None:
 
 
 def mean(column: Column, name: str) -> float | None:
-    """Give the published mean Hits@1 of a column's counterpart after a filter, over the relations of the run."""
+    """Return the published mean Hits@1 of a column's counterpart after a filter, over the relations of the run."""
     model = counterpart(column)
     return means(name, column.run.outcomes.relations).get(model) if model else None
 
 
 def relation(model: str | None, key: str, name: str) -> float | None:
-    """Give the published Hits@1 of a model on a relation after a filter."""
+    """Return the published Hits@1 of a model on a relation after a filter."""
     found = figures()["relations"].get(key, {}).get(name)
     return None if found is None or model is None else found["hits@1"].get(model)
 
 
 def questions(key: str, name: str) -> int | None:
-    """Give how many questions of a relation the paper had left after a filter."""
+    """Return how many questions of a relation the paper had left after a filter."""
     found = figures()["relations"].get(key, {}).get(name)
     return None if found is None else int(found["questions"])
 
 
 def change(column: Column, key: str) -> float | None:
-    """Give the published change in Hits@1 on a relation against plain BERT of the same size."""
+    """Return the published change in Hits@1 on a relation against plain BERT of the same size."""
     model = counterpart(column)
     plain = counterpart(Column(column.run, "bert"))
     ours, theirs = relation(model, key, "all"), relation(plain, key, "all")

@@ -59,7 +59,7 @@ class RelationsRun:
         return self.name.replace("/", "-")
 
     def title(self, label: str) -> str:
-        """Give a relation's name beside its label, where known."""
+        """Return a relation's name beside its label, where known."""
         name = (self.info.get("names") or {}).get(label)
         return f"{label} {name}" if name else label
 
@@ -85,26 +85,26 @@ def read_runs(folders: Sequence[Path]) -> list[RelationsRun]:
 
 
 def common_splits(runs: Sequence[RelationsRun]) -> list[str]:
-    """Give the names of the files that all runs have been evaluated on; test is the last, if it is there."""
+    """Return the names of the files that all runs have been evaluated on; test is the last, if it is there."""
     names = set.intersection(*(set(run.splits) for run in runs))
     return sorted(names, key=lambda name: (name == "test", name))
 
 
 @cache
 def published_figures() -> dict[str, list[float | None]]:
-    """Give the paper's figures by model: precision, recall and F1 on dev and on test."""
+    """Return the paper's figures by model: precision, recall and F1 on dev and on test."""
     text = (resources.files("ebert.report") / "data" / "fewrel.json").read_text(encoding="utf-8")
     models: dict[str, list[float | None]] = json.loads(text)["models"]
     return models
 
 
 def is_fewrel(run: RelationsRun) -> bool:
-    """Tell whether a run is about FewRel, whose 80 relations have Wikidata's numbers."""
+    """Return whether a run is about FewRel, whose 80 relations have Wikidata's numbers."""
     return len(run.labels) == FEWREL and all(re.fullmatch(r"P[0-9]+", label) for label in run.labels)
 
 
 def published_for(run: RelationsRun, split: str) -> list[float | None]:
-    """Give precision, recall and F1 that the paper has for a run's variant, on dev or test."""
+    """Return precision, recall and F1 that the paper has for a run's variant, on dev or test."""
     if not is_fewrel(run) or split not in ("dev", "test"):
         return [None] * 3
     row = published_figures()[VARIANTS[run.mode].published]
@@ -204,7 +204,7 @@ def _macro(runs: Sequence[RelationsRun], splits: Sequence[str], resamples: int) 
 
 
 def _dev(runs: Sequence[RelationsRun]) -> Table:
-    """Give what a training itself found on the dev samples that it chose its best epoch by."""
+    """Return what a training itself found on the dev samples that it chose its best epoch by."""
     rows = [
         (run.name, run.mode, run.metrics["best epoch"], run.metrics.get("dev samples"),
          *(_two(run.metrics["dev"][name]) for name in ("precision", "recall", "f1")),
@@ -264,7 +264,7 @@ def _differences(runs: Sequence[RelationsRun], split: str, resamples: int) -> tu
 
 
 def _relations(runs: Sequence[RelationsRun], split: str) -> Section:
-    """Give, for every relation, F1 by run, and how often it was found with and without vectors."""
+    """Write, for every relation, F1 by run, and how often it was found with and without vectors."""
     by_run = [
         scores(confusion(run.splits[split].gold, run.splits[split].given, len(run.labels))).f1 * 100 for run in runs
     ]
@@ -323,7 +323,7 @@ def _confusions(runs: Sequence[RelationsRun], split: str) -> Section:
 
 
 def _vectors(found: RunAnswers, base: RunAnswers) -> Numbers:
-    """Give how many entities of each sample have vectors: by the store of one of two runs, as BERT alone has none."""
+    """Return how many entities of each sample have vectors: by the store of one of two runs, as BERT alone has none."""
     return found.vectors if found.vectors.any() else base.vectors
 
 

@@ -82,7 +82,7 @@ class ProbeRun:
         return str(self.info["encoder"]["name"])
 
     def has(self, name: str) -> bool:
-        """Say whether the run has a file, perhaps compressed."""
+        """Return whether the run has a file, perhaps compressed."""
         return _find(self.folder, name) is not None
 
     def answers(self, wanted: Collection[str]) -> dict[str, Mapping[str, Any]]:
@@ -118,7 +118,7 @@ class Column:
 
 
 def columns(runs: Sequence[ProbeRun]) -> list[Column]:
-    """Give all modes of all runs."""
+    """Return all modes of all runs."""
     return [Column(run, mode) for run in runs for mode in run.modes]
 
 
@@ -165,7 +165,7 @@ def read_run(folder: Path, name: str | None = None) -> ProbeRun:
 
 
 def _check_info(folder: Path, info: Mapping[str, Any]) -> None:
-    """Complain about a run.json of another kind, or one that lacks what a report needs."""
+    """Raise `EbertError` if a run.json is of another kind or lacks what a report needs."""
     if info.get("kind") != "probe":
         raise EbertError(f"{folder} is not {A_RUN}: its run.json is of kind {info.get('kind')!r}")
     if info.get("format") != 1:
@@ -180,7 +180,7 @@ def _check_info(folder: Path, info: Mapping[str, Any]) -> None:
 
 
 def _find(folder: Path, name: str) -> Path | None:
-    """Give the path of a file, which may be compressed."""
+    """Return the path of a file, which may be compressed."""
     return next((path for path in (folder / name, folder / f"{name}.xz") if path.is_file()), None)
 
 
@@ -258,7 +258,7 @@ def recompute(run: ProbeRun) -> tuple[dict[str, Any], list[str]]:
 
 
 def verified(run: ProbeRun) -> dict[str, Any]:
-    """Compute the scores of a run and complain if its files say something else."""
+    """Compute the scores of a run; raise `EbertError` if its files say something else."""
     scores, said = recompute(run)
     if said:
         raise EbertError(complaint(run.folder, said))
@@ -276,7 +276,7 @@ def complaint(folder: Path, said: list[str]) -> str:
 
 
 def differences(written: Any, computed: Any, where: str = "") -> Iterator[str]:
-    """Say where what is written differs from what the predictions give."""
+    """Yield where what is written differs from what the predictions give."""
     if isinstance(written, Mapping) and isinstance(computed, Mapping):
         for key in dict.fromkeys([*computed, *written]):
             place = f"{where}, {key}" if where else str(key)

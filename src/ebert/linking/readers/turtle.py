@@ -1,8 +1,8 @@
 """A small reader of Turtle, the notation of RDF that NIF files are written in.
 
-rdflib would do it too, but brings a graph store, a dozen formats and a query language for what is a list of subjects
-with their properties here. What Turtle 1.1 allows is read; blank nodes and collections are read over, as NIF says
-nothing in them.
+Kept by hand: rdflib would bring a graph store, a dozen formats and a query language for what is a list of subjects with
+their properties here, and would need the bound on names that a long @base or prefix makes of short ones all the same.
+What Turtle 1.1 allows is read; blank nodes and collections are read over, as NIF says nothing in them.
 """
 
 import re

@@ -79,7 +79,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Report:
+class ReportDocument:
     """A whole report."""
 
     title: str
@@ -143,7 +143,7 @@ def _plain(cell: Cell, width: int) -> list[str]:
 
 
 def write_report(
-    report: Report, out: Path, *, runs: Sequence[str], overwrite: bool, more: Mapping[str, str] | None = None
+    report: ReportDocument, out: Path, *, runs: Sequence[str], overwrite: bool, more: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Write a report on runs, and `more` texts by their path in the folder; return what `report.json` says."""
     summary = {
@@ -177,7 +177,7 @@ def as_csv(rows: Iterable[Sequence[object]]) -> str:
     return text.getvalue()
 
 
-def as_html(report: Report) -> str:
+def as_html(report: ReportDocument) -> str:
     """Write the page."""
     links = "".join(f'<a href="#{escape(one.key)}">{escape(one.title)}</a>' for one in report.sections)
     warnings = "".join(f'<p class="warning" role="note">⚠ {escape(text)}</p>' for text in report.warnings)
@@ -249,7 +249,7 @@ def _html_cell(cell: Cell, kind: str) -> str:
     return f'<td class="{kind}" data-value="{escape(value)}">{escape(shown(cell))}</td>'
 
 
-def as_markdown(report: Report) -> str:
+def as_markdown(report: ReportDocument) -> str:
     """Write the document."""
     lines = [f"# {markdown_escape(report.title)}", ""]
     for what, command in report.about:

@@ -9,7 +9,7 @@ from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
 from ebert.report import lama_questions, lama_scores, published
 from ebert.report.comparison import ReportData, common
-from ebert.report.document import MARKER, Cell, Report, ReportOptions, Section, Table, write_report
+from ebert.report.document import MARKER, Cell, ReportDocument, ReportOptions, Section, Table, write_report
 from ebert.report.runs import ProbeRun, read_runs, verified
 
 
@@ -28,7 +28,7 @@ def make_report(
     return summary
 
 
-def _report(data: ReportData, advance: Advance) -> Report:
+def _report(data: ReportData, advance: Advance) -> ReportDocument:
     sections = []
     for maker in SECTIONS:
         section = maker(data)
@@ -38,7 +38,7 @@ def _report(data: ReportData, advance: Advance) -> Report:
     names = ", ".join(run.name for run in data.runs)
     what = "LAMA" if data.is_lama else "Probing"
     about = [_about(run) for run in data.runs]
-    return Report(f"{what}: {names}", about, _warnings(data.runs), lama_scores.headlines(data), sections)
+    return ReportDocument(f"{what}: {names}", about, _warnings(data.runs), lama_scores.headlines(data), sections)
 
 
 def _have_something_in_common(runs: Sequence[ProbeRun]) -> None:

@@ -17,7 +17,7 @@ from ebert._io import compressed, files
 from ebert.errors import EbertError
 from ebert.relations.evaluate import ANSWERS, EVALUATIONS, RESAMPLES, Numbers, confusion, difference, macro_f1, scores
 from ebert.relations.inputs import VARIANTS
-from ebert.report.document import MARKER, MINUS, Plot, Report, Section, Table, as_csv, write_report
+from ebert.report.document import MARKER, MINUS, Plot, ReportDocument, Section, Table, as_csv, write_report
 from ebert.report.plots import COLOURS, INK, drawing
 from ebert.report.runs import distinct_names
 
@@ -170,7 +170,9 @@ def make_report(
     sections += [_relations(runs, splits[-1]), _confusions(runs, splits[-1])]
     headlines = [line for _, lines in differences.values() for line in lines] or _headlines(runs, splits)
     about = [(f"{run.name}: {run.mode}, {run.info['options']['epochs']} epochs", run.info["command"]) for run in runs]
-    report = Report("Relation classification: " + ", ".join(run.name for run in runs), about, [], headlines, sections)
+    report = ReportDocument(
+        "Relation classification: " + ", ".join(run.name for run in runs), about, [], headlines, sections
+    )
     matrices = {f"tables/matrix-{run.key}.csv": _matrix(run, splits[-1]) for run in runs}
     return write_report(report, out, runs=[run.name for run in runs], overwrite=overwrite, more=matrices)
 

@@ -14,7 +14,7 @@ from ebert._io import files
 SLOW = """
 import sys
 from pathlib import Path
-from ebert import Vectors, files
+from ebert._io import files
 with files.replacing_folder(Path(sys.argv[1]), overwrite=True) as folder:
     (folder / "mine").touch()
     print("ready", flush=True)

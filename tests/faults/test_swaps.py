@@ -56,7 +56,7 @@ print(Vectors.open(sys.argv[1])["E3"][0])
 KILLED = """
 import os, signal
 from pathlib import Path
-from ebert import files
+from ebert._io import files
 left, real = int(sys.argv[2]), os.rename
 def rename(*arguments):
     global left

@@ -59,7 +59,7 @@ class _Function(CandidateGenerator):
         return self.function(document)
 
     def describe(self) -> dict[str, Any]:
-        return {"generator": getattr(self.function, "__name__", type(self.function).__name__)}
+        return {"generator": type(self.function).__name__}
 
 
 Given = CandidateGenerator | FindSpans | CandidateOptions | None

@@ -21,10 +21,10 @@ from typing import Any
 from ebert import get_starter
 from ebert._io.progress import Advance
 from ebert.bulk.encode import EncodeJob
-from ebert.bulk.job import Job
+from ebert.bulk.job import BulkJob
 from ebert.bulk.link import LinkJob
 from ebert.bulk.local import Engine, LocalEngine
-from ebert.bulk.options import ReadOptions, Workers
+from ebert.bulk.options import EngineOptions, ReadOptions
 from ebert.bulk.ray import RayEngine
 from ebert.bulk.run import run
 
@@ -59,7 +59,7 @@ class Stopwatch:
         return start, sum(rows for _, rows in rest) / (rest[-1][0] - begin)
 
 
-def measure(engine: Engine, job: Job, corpus: Path, out: Path, rows: int, workers: int) -> dict[str, Any]:
+def measure(engine: Engine, job: BulkJob, corpus: Path, out: Path, rows: int, workers: int) -> dict[str, Any]:
     """Do a job and say how fast."""
     watch = Stopwatch()
     began = time.monotonic()
@@ -81,7 +81,7 @@ def main() -> None:
     options = parser.parse_args()
     many = [int(number) for number in options.workers.split(",")]
     model = str(get_starter())
-    job: Job = LinkJob(linker=model) if options.job == "link" else EncodeJob(model=model)
+    job: BulkJob = LinkJob(linker=model) if options.job == "link" else EncodeJob(model=model)
     text = " ".join((TEXT * (1 + options.words // TEXT.count(" "))).split()[: options.words])
     rates: dict[tuple[str, int], float] = {}
     with tempfile.TemporaryDirectory() as place:
@@ -91,7 +91,8 @@ def main() -> None:
         print(f"{options.job}, {options.documents} documents of {options.words} words, {os.cpu_count()} cores")
         print("engine  workers  start s  all s  documents/s")
         for number, workers in ((number, workers) for number in range(options.rounds) for workers in many):
-            each = Workers(most=workers, least=workers, cpus=1)  # a local worker alone would take all cores
+            # A local worker alone would take all cores.
+            each = EngineOptions(workers=workers, least_workers=workers, cpus_per_worker=1)
             engines: dict[str, Engine] = {"local": LocalEngine(each), "ray": RayEngine(each)}
             for name, engine in engines.items():
                 done = measure(engine, job, corpus, folder / f"{name}-{workers}-{number}", options.shard_rows, workers)

@@ -27,7 +27,8 @@ from ebert.bert.load import quiet
 from ebert.finetuning.trainer import Keeper
 from ebert.relations import train
 from ebert.relations.classifier import RelationClassifier
-from ebert.relations.data import Sample, Span, fixed_subset, labels_of, read
+from ebert.relations.data import Sample, fixed_subset, labels_of, read
+from ebert.relations.data import SampleSpan as Span
 from ebert.relations.options import RelationTrainingOptions
 from ebert.relations.train import LengthSampler
 

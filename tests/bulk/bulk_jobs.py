@@ -13,7 +13,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ebert.bulk.job import Done, each, need_text, together
+from ebert.bulk.job import BulkJob, RowResults, each, together
 from ebert.bulk.worker import ShardWork
 from ebert.errors import EbertError
 
@@ -21,30 +21,20 @@ PATIENCE = 300  # seconds to wait for another worker
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountJob:
+class CountJob(BulkJob):
     factor: int = 1
     weights: str = "of this job"
     devices: str | None = None  # where to note on which ones it was loaded
 
     kind: ClassVar[str] = "count"
-    columns: ClassVar[tuple[str, ...]] = ()
 
-    def check(self, source, columns, read):
-        need_text(source, columns, read)
-
-    def prepared(self, rows):
-        return self
-
-    def options(self):
+    def settings(self):
         return {"factor": self.factor}
 
     def load(self, *, device=None):
         if self.devices:
             (Path(self.devices) / str(device)).touch()
         return CountWorker(self)
-
-    def finish(self, folder, files):
-        return {}
 
 
 class CountWorker:
@@ -54,11 +44,10 @@ class CountWorker:
 
     def __call__(self, rows):
         bad = []
-        good, texts = each(rows, lambda row: row.text, bad)
-        by_row = {row.number: text for row, text in zip(good, texts, strict=True)}
-        kept = together(good, lambda some: [self._one(row, by_row[row.number]) for row in some], bad)
+        good = [row for row, _ in each(rows, lambda row: row.text, bad)]
+        kept = together(good, lambda some: [self._one(row, row.text) for row in some], bad)
         schema = pa.schema({"row": pa.int64(), "id": pa.string(), "letters": pa.int64()})
-        return Done(pa.Table.from_pylist(kept, schema), bad, Counter(rows=len(kept)))
+        return RowResults(pa.Table.from_pylist(kept, schema), bad, Counter(rows=len(kept)))
 
     def _one(self, row, text):
         if text.startswith("kill"):

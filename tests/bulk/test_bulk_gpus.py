@@ -6,7 +6,7 @@ from bulk_jobs import CountJob, rows_of, write
 from click.testing import CliRunner
 
 from ebert.bulk.local import LocalEngine, device_of, how_many
-from ebert.bulk.options import ReadOptions, Workers
+from ebert.bulk.options import EngineOptions, ReadOptions
 from ebert.bulk.run import run
 from ebert.cli import bulk
 from ebert.errors import EbertError
@@ -33,20 +33,20 @@ def test_each_worker_has_its_own_or_its_share(gpus, expected):
 
 @pytest.mark.usefixtures("two_gpus")
 def test_there_are_as_many_workers_as_gpus_have_room_for():
-    assert how_many(Workers(gpus=1)) == 2
-    assert how_many(Workers(gpus=0.25)) == 8
-    assert how_many(Workers(gpus=1, most=1)) == 1
-    LocalEngine(Workers(gpus=1, most=2))
-    LocalEngine(Workers(gpus=0.5, most=4))
+    assert how_many(EngineOptions(gpus_per_worker=1)) == 2
+    assert how_many(EngineOptions(gpus_per_worker=0.25)) == 8
+    assert how_many(EngineOptions(gpus_per_worker=1, workers=1)) == 1
+    LocalEngine(EngineOptions(gpus_per_worker=1, workers=2))
+    LocalEngine(EngineOptions(gpus_per_worker=0.5, workers=4))
     with pytest.raises(EbertError, match="--workers 3 with --gpus-per-worker 1 need 3 GPUs, and this machine has 2"):
-        LocalEngine(Workers(gpus=1, most=3))
+        LocalEngine(EngineOptions(gpus_per_worker=1, workers=3))
     with pytest.raises(EbertError, match=r"--workers 5 with --gpus-per-worker 0\.5 need 3 GPUs"):
-        LocalEngine(Workers(gpus=0.5, most=5))
+        LocalEngine(EngineOptions(gpus_per_worker=0.5, workers=5))
 
 
 def test_a_worker_takes_one_gpu_at_most():
     with pytest.raises(EbertError, match="a worker of this machine works on one GPU"):
-        LocalEngine(Workers(gpus=2))
+        LocalEngine(EngineOptions(gpus_per_worker=2))
 
 
 @pytest.mark.usefixtures("two_gpus")
@@ -56,7 +56,13 @@ def test_workers_are_told_their_device(tmp_path):
     (tmp_path / "devices").mkdir()
     corpus = write(tmp_path / "in.jsonl", [f"meet {tmp_path / 'place'}"] * 4)
     job = CountJob(devices=str(tmp_path / "devices"))
-    run(job, [corpus], tmp_path / "out", read=ReadOptions(shard_rows=1), engine=LocalEngine(Workers(gpus=1)))
+    run(
+        job,
+        [corpus],
+        tmp_path / "out",
+        read=ReadOptions(shard_rows=1),
+        engine=LocalEngine(EngineOptions(gpus_per_worker=1)),
+    )
     assert len(rows_of(tmp_path / "out")) == 4
     assert sorted(path.name for path in (tmp_path / "devices").iterdir()) == ["cpu", "cuda:0", "cuda:1"]
 

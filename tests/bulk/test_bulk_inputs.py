@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from ebert.bulk import inputs
 from ebert.bulk.inputs import find_sources, make_plan
-from ebert.bulk.options import ReadOptions, Workers
-from ebert.bulk.rows import Reader
+from ebert.bulk.options import EngineOptions, ReadOptions
+from ebert.bulk.rows import RowReader
 from ebert.errors import EbertError
 
 
@@ -27,7 +27,7 @@ def read_all(inputs, **options):
     """The rows, bad rows and blank lines of inputs, shard after shard."""
     read = ReadOptions(**options)
     plan = make_plan(inputs, read, anything)
-    reader = Reader(read, ("more",))
+    reader = RowReader(read, ("more",))
     parts = [reader(shard) for shard in plan.shards]
     reader.close()
     rows, bad = [row for part in parts for row in part.rows], [one for part in parts for one in part.bad]
@@ -130,7 +130,7 @@ def test_small_files_share_a_shard_and_large_ones_end_it(tmp_path, monkeypatch):
 def test_other_columns(tmp_path):
     table = pa.table({"body": ["one", None], "key": ["k", "l"], "more": [1, 2], "unread": [3, 4]})
     pq.write_table(table, tmp_path / "a.parquet")
-    _, rows, _, _ = read_all([tmp_path / "a.parquet"], text="body", id="key")
+    _, rows, _, _ = read_all([tmp_path / "a.parquet"], text_column="body", id_column="key")
     assert [(row.id, row.fields) for row in rows] == [
         ("k", {"text": "one", "more": 1}), ("l", {"text": None, "more": 2}),
     ]  # fmt: skip
@@ -163,7 +163,7 @@ def test_a_text_of_another_name_is_not_the_text(tmp_path):
     rows = [{"text": "another"}, {"body": "one", "text": "another"}, '"string"', {"id": "x", "body": None}]
     path = write_jsonl(tmp_path / "a.jsonl", rows)
     (tmp_path / "b.txt").write_text("line\n")
-    _, rows, bad, _ = read_all([path, tmp_path / "b.txt"], text="body", lines=True)
+    _, rows, bad, _ = read_all([path, tmp_path / "b.txt"], text_column="body", lines=True)
     assert bad == []
     assert [row.fields.get("text") for row in rows] == [None, "one", "string", None, "line"]
     for row in (rows[0], rows[3]):
@@ -186,7 +186,9 @@ def test_strings_that_are_no_text_make_a_bad_row(tmp_path, fields):
 
 
 def test_a_row_without_the_name_that_was_asked_for_is_bad(tmp_path):
-    _, rows, bad, _ = read_all([write_jsonl(tmp_path / "a.jsonl", [{"text": "x"}, {"key": 1, "text": "x"}])], id="key")
+    _, rows, bad, _ = read_all(
+        [write_jsonl(tmp_path / "a.jsonl", [{"text": "x"}, {"key": 1, "text": "x"}])], id_column="key"
+    )
     assert [row.id for row in rows] == ["1"]
     assert bad[0].reason == "it has no 'key'"
 
@@ -276,16 +278,16 @@ def test_a_file_that_changes_meanwhile_is_not_read(tmp_path):
     plan = make_plan([path], read, anything)
     write_jsonl(path, [{"text": "y"}] * 9)
     with pytest.raises(EbertError, match="has changed since the job began"):
-        Reader(read, ())(plan.shards[0])
+        RowReader(read, ())(plan.shards[0])
     path.unlink()
     with pytest.raises(EbertError, match="no file"):
-        Reader(read, ())(plan.shards[0])
+        RowReader(read, ())(plan.shards[0])
 
 
 def test_options_that_make_no_sense():
     with pytest.raises(EbertError, match="shard-rows is 0"):
         ReadOptions(shard_rows=0)
     with pytest.raises(EbertError, match="at least 3 workers but at most 2"):
-        Workers(most=2, least=3)
-    with pytest.raises(EbertError, match="it needs a core"):
-        Workers(cpus=0)
+        EngineOptions(workers=2, least_workers=3)
+    with pytest.raises(EbertError, match="cpus-per-worker is 0"):
+        EngineOptions(cpus_per_worker=0)

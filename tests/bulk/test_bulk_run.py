@@ -14,14 +14,14 @@ from bulk_jobs import CountJob, Here, damaged_ends, rows_of, shard_bytes, write
 
 from ebert.bulk.job import each
 from ebert.bulk.local import LocalEngine
-from ebert.bulk.options import ReadOptions, Workers
+from ebert.bulk.options import EngineOptions, ReadOptions
 from ebert.bulk.rows import Row
 from ebert.bulk.run import run
 from ebert.errors import EbertError
 
 
 def processes(workers=2):
-    return LocalEngine(Workers(most=workers))
+    return LocalEngine(EngineOptions(workers=workers))
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ import contextlib, os, resource, signal, sys
 sys.path.insert(0, sys.argv[1])
 from bulk_jobs import CountJob
 from ebert.bulk.local import LocalEngine
-from ebert.bulk.options import ReadOptions, Workers
+from ebert.bulk.options import EngineOptions, ReadOptions
 from ebert.bulk.run import run
 path, out, workers, times, number, limit = sys.argv[2:]
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -73,8 +73,8 @@ if int(limit):
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
 if __name__ == "__main__":
     try:
-        run(CountJob(), [path], out, read=ReadOptions(shard_rows=7), engine=LocalEngine(Workers(most=int(workers))),
-            watch=watch)
+        run(CountJob(), [path], out, read=ReadOptions(shard_rows=7),
+            engine=LocalEngine(EngineOptions(workers=int(workers))), watch=watch)
     except KeyboardInterrupt:
         sys.exit("interrupted")
     except OSError as error:
@@ -343,14 +343,19 @@ def test_missing_columns_are_named_before_the_work(tmp_path):
     with pytest.raises(EbertError, match=r"has no column 'text'; it has body, title \(--text-column"):
         run(CountJob(), [tmp_path / "a.parquet"], tmp_path / "out", engine=Here())
     with pytest.raises(EbertError, match="has no column 'key'"):
-        run(CountJob(), [tmp_path / "a.parquet"], tmp_path / "out", read=ReadOptions(text="body", id="key"))
+        run(
+            CountJob(),
+            [tmp_path / "a.parquet"],
+            tmp_path / "out",
+            read=ReadOptions(text_column="body", id_column="key"),
+        )
     assert not (tmp_path / "out").exists()
 
 
 def test_workers_take_a_share_of_the_cores():
     from ebert.bulk import local
 
-    assert local.how_many(Workers()) <= local.cores()
-    assert local.how_many(Workers(most=50)) == 50
+    assert local.how_many(EngineOptions()) <= local.cores()
+    assert local.how_many(EngineOptions(workers=50)) == 50
     assert bulk_jobs.CountJob().load().identity
     assert os.cpu_count() >= local.cores() >= 1

@@ -9,8 +9,7 @@ import pytest
 
 from ebert import AlignmentOptions
 from ebert.bert.get import SOURCES
-from ebert.bulk.options import ReadOptions, Workers
-from ebert.cli import align, bulk, cli, common, fill, link, vectors
+from ebert.cli import align, cli, common, fill, link, vectors
 from ebert.model.modes import MODES
 from ebert.vectors.formats import importer
 
@@ -53,11 +52,6 @@ def test_options_agree_with_the_library():
     assert vectors.FORMATS == importer.FORMATS
     assert vectors.KINDS == importer.KINDS
     assert fill.MODES == MODES
-    assert fill.MODES == bulk.MODES
-    given = bulk.link.make_context("corpus", ["INPUT", "--linker", "LINKER", "--out", "OUT"]).params
-    assert given["shard_rows"] == ReadOptions().shard_rows
-    assert given["text_column"] == ReadOptions().text
-    assert (given["least_workers"], given["cpus_per_worker"]) == (Workers().least, Workers().cpus)
 
     from ebert.linking.readers.layouts import layouts
 

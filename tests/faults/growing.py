@@ -56,11 +56,11 @@ def read(path: Path) -> None:
     """Read the rows of a table."""
     from ebert.bulk.inputs import Shard, Slice, Source
     from ebert.bulk.options import ReadOptions
-    from ebert.bulk.rows import Reader
+    from ebert.bulk.rows import RowReader
     from ebert.errors import EbertError
 
     source = Source(path, path.name, "parquet", path.stat().st_size)
-    reader = Reader(ReadOptions(), [])
+    reader = RowReader(ReadOptions(), [])
     for row in reader(Shard(0, (Slice(source, 0, 100, 0, 0, 100),))).bad[:1]:
         raise EbertError(row.reason)
 

@@ -19,7 +19,7 @@ SCRIPT = """
 import contextlib, os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from bulk_jobs import CountJob
-from ebert.bulk.options import ReadOptions, Workers
+from ebert.bulk.options import EngineOptions, ReadOptions
 from ebert.bulk.run import run
 from ebert.bulk.ray import RayEngine
 path, out, number = sys.argv[1:]
@@ -33,7 +33,8 @@ def watch(what, *, total=None, unit=""):
             os.kill(os.getpid(), int(number))
     yield advance
 try:
-    run(CountJob(), [path], out, read=ReadOptions(shard_rows=5), engine=RayEngine(Workers(most=1)), watch=watch)
+    engine = RayEngine(EngineOptions(workers=1))
+    run(CountJob(), [path], out, read=ReadOptions(shard_rows=5), engine=engine, watch=watch)
 except KeyboardInterrupt:
     sys.exit("interrupted")
 import ray

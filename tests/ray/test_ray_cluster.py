@@ -10,7 +10,7 @@ from bulk_jobs import rows_of, shard_bytes, write
 from ebert import Vectors, get_starter
 from ebert.bulk.link import LinkJob
 from ebert.bulk.local import LocalEngine
-from ebert.bulk.options import ReadOptions, Workers
+from ebert.bulk.options import EngineOptions, ReadOptions
 from ebert.bulk.ray import RayEngine
 from ebert.bulk.run import run
 
@@ -26,7 +26,7 @@ class Killing:
         self._cluster = cluster
         self._second = next(node for node in cluster.worker_nodes)
         self.before, self.after, self.killed = [], [], None
-        self._engine = RayEngine(Workers(most=2, least=2))
+        self._engine = RayEngine(EngineOptions(workers=2, least_workers=2))
 
     def __call__(self, task, shards):
         raylet = self._second.all_processes["raylet"][0].process.pid
@@ -68,7 +68,7 @@ def test_a_node_is_killed_and_every_row_is_there_once(cluster, tmp_path):
     assert len(engine.before) < DOCUMENTS // SHARD / 2, "the node was killed late"
     assert {report.worker for report in engine.after} - {engine.killed}
     assert sum(node["Alive"] for node in ray.nodes()) == 1
-    local = run(job, [corpus], tmp_path / "local", read=read, engine=LocalEngine(Workers(most=2)))
+    local = run(job, [corpus], tmp_path / "local", read=read, engine=LocalEngine(EngineOptions(workers=2)))
     rows = rows_of(tmp_path / "ray")
     assert [row["row"] for row in rows] == list(range(DOCUMENTS))
     assert [row["text"] for row in rows] == texts

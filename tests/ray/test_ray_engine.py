@@ -13,7 +13,7 @@ from dump_files import many_pages, multistream, write_as
 
 from ebert.bulk.encode import EncodeJob
 from ebert.bulk.link import LinkJob
-from ebert.bulk.options import ReadOptions, Workers
+from ebert.bulk.options import EngineOptions, ReadOptions
 from ebert.bulk.probe import ProbeJob
 from ebert.bulk.ray import RayEngine, RayTasks
 from ebert.bulk.run import run
@@ -42,7 +42,7 @@ def both(job, corpus, tmp_path, workers=2):
     """Do a job by Ray and here; give what is said of both."""
     done = [
         run(job, [corpus], tmp_path / name, read=READ, engine=engine)
-        for name, engine in (("ray", RayEngine(Workers(most=workers))), ("here", Here()))
+        for name, engine in (("ray", RayEngine(EngineOptions(workers=workers))), ("here", Here()))
     ]
     assert shard_bytes(tmp_path / "ray") == shard_bytes(tmp_path / "here")
     assert (tmp_path / "ray" / "errors.jsonl").read_bytes() == (tmp_path / "here" / "errors.jsonl").read_bytes()
@@ -64,7 +64,7 @@ def test_bad_rows_are_listed_and_the_others_done(tmp_path):
 def test_a_worker_that_dies_is_replaced_and_a_row_that_kills_is_found(tmp_path):
     texts = [f"text {number}" for number in range(12)]
     corpus = write(tmp_path / "in.jsonl", [*texts[:3], f"once {tmp_path / 'mark'}", *texts[3:9], "kill me", *texts[9:]])
-    done = run(CountJob(), [corpus], tmp_path / "ray", read=READ, engine=RayEngine(Workers(most=2)))
+    done = run(CountJob(), [corpus], tmp_path / "ray", read=READ, engine=RayEngine(EngineOptions(workers=2)))
     assert (tmp_path / "mark").exists()
     assert (done["rows"], done["errors"]) == (13, 1)
     assert [row["row"] for row in rows_of(tmp_path / "ray")] == [number for number in range(14) if number != 10]
@@ -77,7 +77,7 @@ def test_the_pool_grows_while_there_is_work(tmp_path):
     """It begins with one worker, which waits at its first row until there is another."""
     (tmp_path / "place").mkdir()
     corpus = write(tmp_path / "in.jsonl", [f"meet {tmp_path / 'place'}" for _ in range(30)])
-    done = run(CountJob(), [corpus], tmp_path / "ray", read=READ, engine=RayEngine(Workers(most=2)))
+    done = run(CountJob(), [corpus], tmp_path / "ray", read=READ, engine=RayEngine(EngineOptions(workers=2)))
     assert (done["rows"], done["errors"]) == (30, 0)
     assert len(list((tmp_path / "place").iterdir())) == 2
 
@@ -108,7 +108,7 @@ def test_what_goes_wrong_in_a_worker_is_said_in_its_words(tmp_path):
             yield from super().__call__(task, shards)
 
     with pytest.raises(EbertError, match="has changed since the job began"):
-        run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=Changing(Workers(most=1)))
+        run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=Changing(EngineOptions(workers=1)))
     assert not json.loads((tmp_path / "out" / "manifest.json").read_text())["complete"]
 
 
@@ -125,7 +125,7 @@ def test_a_job_may_change_engines(tmp_path):
         run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=Half())
     kept = shard_bytes(tmp_path / "out")
     assert len(kept) == 3
-    run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=RayEngine(Workers(most=1)))
+    run(CountJob(), [corpus], tmp_path / "out", read=READ, engine=RayEngine(EngineOptions(workers=1)))
     assert [row["row"] for row in rows_of(tmp_path / "out")] == list(range(30))
     assert shard_bytes(tmp_path / "out").items() >= kept.items()
 
@@ -194,7 +194,7 @@ def test_a_damaged_dump_is_named_and_what_can_be_read_is_the_same(tmp_path, monk
 
 def test_tasks_of_workers_that_die_are_done_again(tmp_path):
     tasks = [(f"{number}", "") for number in range(6)] + [("die once", str(tmp_path / "mark"))]
-    found = dict(RayTasks(Workers(most=2))(fail_or_die, tasks))
+    found = dict(RayTasks(EngineOptions(workers=2))(fail_or_die, tasks))
     assert sorted(found.values()) == sorted(what for what, _ in tasks)
     with pytest.raises(EbertError, match="this one failed"):
         list(RayTasks()(fail_or_die, [("1", ""), ("fail", ""), ("2", "")]))

@@ -5,8 +5,10 @@ import pytest
 
 from ebert import EBert, EbertError, Vectors
 from ebert.relations.classifier import RelationClassifier
-from ebert.relations.data import Resolver, ResolvingOptions, Sample, Span, parse
+from ebert.relations.data import Sample, SampleResolver, parse
+from ebert.relations.data import SampleSpan as Span
 from ebert.relations.inputs import Inputs
+from ebert.relations.options import ResolvingOptions
 from ebert.relations.train import LengthSampler
 from ebert.vectors.writer import writing
 
@@ -93,7 +95,7 @@ IDS = {2868: "Lima", 230: "Georgia (country)", 99: "Atlantis", 220: "Lima"}
 
 def resolve(vectors, surface, entity=None, ids=IDS, **options):
     sample = Sample(f"{surface} and X", Span(0, len(surface), entity), Span(len(surface) + 5, len(surface) + 6), "P1")
-    way, found = Resolver(vectors, ResolvingOptions(**options), ids)(sample, sample.subject)
+    way, found = SampleResolver(vectors, ResolvingOptions(**options), ids)(sample, sample.subject)
     return way, found.title if found else None
 
 
@@ -134,10 +136,10 @@ def test_coverage_counts_the_ways(places):
         '{"text": "Rome and it", "subject": [0, 4], "object": [9, 11, "Q2868"]}',
         '{"text": "Rome and it", "subject": [0, 4, "Rome"], "object": [9, 11]}',
     ]
-    coverage = Resolver(places, ids=IDS).coverage(parse("\n".join(lines), "own"))
+    coverage = SampleResolver(places, ids=IDS).coverage(parse("\n".join(lines), "own"))
     assert (coverage.samples, coverage.covered, coverage.mentions) == (3, 2, 6)
     assert coverage.ways == {"id": 1, "named": 1, "title": 2, "redirect": 1, "surface": 0, "none": 1}
-    nothing = Resolver(None).coverage(parse(lines[0], "own"))
+    nothing = SampleResolver(None).coverage(parse(lines[0], "own"))
     assert (nothing.covered, nothing.ways["none"]) == (0, 2)
 
 
@@ -157,7 +159,7 @@ def long_sample(before, between, after, subject="Ann Lee", object_="Rome"):
 
 
 @pytest.mark.parametrize("mode", ["bert", "concat", "replace"])
-@pytest.mark.parametrize("shape", [(200, 1, 0), (0, 1, 200), (100, 0, 100), (3, 200, 3), (60, 60, 60), (39, 0, 0)])
+@pytest.mark.parametrize("shape", [(200, 1, 0), (0, 1, 200), (3, 200, 3), (60, 60, 60)])
 def test_long_sentences_are_cut_around_their_mentions(tiny, mode, shape):
     inputs = RelationClassifier.fresh(tiny, mode=mode, labels=["a", "b"]).inputs
     prepared = inputs.prepare([long_sample(*shape)])[0]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ebert import EBert, RelationClassifier, Vectors
-from ebert.relations.data import ResolvingOptions, read
+from ebert.relations.data import read
 from ebert.relations.evaluate import evaluate
-from ebert.relations.options import RelationTrainingOptions
+from ebert.relations.options import RelationTrainingOptions, ResolvingOptions
 from ebert.relations.train import train
 
 pytestmark = pytest.mark.real

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ebert.cli.relations import MODES
 from ebert.relations.evaluate import confusion, scores
+from ebert.relations.options import VARIANTS
 from ebert.report.relations import is_fewrel, read_runs
 
 SHIPPED = Path(__file__).parents[2] / "results" / "fewrel"
@@ -32,7 +32,7 @@ def test_the_variants_differ_in_their_mode_only(runs):
         for run in runs
         if run.name == run.mode
     }
-    assert set(alike) == set(MODES)
+    assert set(alike) == set(VARIANTS)
     assert all(one == alike["bert"] for one in alike.values())
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from ebert import EBert, EbertError, Passage, RelationClassifier, Vectors
-from ebert.relations.data import ResolvingOptions, read
+from ebert.relations.data import read
 from ebert.relations.evaluate import evaluate
 from ebert.relations.inputs import Inputs
-from ebert.relations.options import RelationTrainingOptions
+from ebert.relations.options import RelationTrainingOptions, ResolvingOptions
 from ebert.relations.train import train
 
 OPTIONS = RelationTrainingOptions(epochs=3, learning_rate=3e-3, batch=8, checkpoint_steps=4)
@@ -77,10 +77,17 @@ def interrupted(monkeypatch, at):
     monkeypatch.setattr(Inputs, "__call__", fail)
 
 
-@pytest.mark.parametrize("at", [6, 9, 13, 20])
-def test_an_interrupted_run_ends_as_if_nothing_had_been(data, tiny_folder, tmp_path, monkeypatch, at):
-    """6 training and 3 dev batches an epoch, a checkpoint every 4 steps: inside an epoch and while evaluating."""
-    wanted = run(data, EBert.from_pretrained(tiny_folder), tmp_path / "whole")
+@pytest.fixture(scope="module")
+def whole(data, tiny_folder, tmp_path_factory):
+    """The folder of a run that nothing interrupted."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    run(data, EBert.from_pretrained(tiny_folder), out)
+    return out
+
+
+@pytest.mark.parametrize("at", [9, 13])
+def test_an_interrupted_run_ends_as_if_nothing_had_been(data, tiny_folder, whole, tmp_path, monkeypatch, at):
+    """6 training and 3 dev batches an epoch, a checkpoint every 4 steps: while evaluating and inside an epoch."""
     with monkeypatch.context() as patch:
         interrupted(patch, at)
         with pytest.raises(KeyboardInterrupt):
@@ -89,8 +96,8 @@ def test_an_interrupted_run_ends_as_if_nothing_had_been(data, tiny_folder, tmp_p
     lines = []
     given = run(data, EBert.from_pretrained(tiny_folder), tmp_path / "parts", say=lines.append)
     assert any("going on after step" in line for line in lines)
-    assert given == wanted
-    one, other = weights(tmp_path / "whole"), weights(tmp_path / "parts")
+    assert given == json.loads((whole / "metrics.json").read_text())
+    one, other = weights(whole), weights(tmp_path / "parts")
     assert all(tensor.equal(other[name]) for name, tensor in one.items())
 
 
@@ -99,7 +106,7 @@ def test_a_killed_run_goes_on(data, tiny_folder, tmp_path):
     out = tmp_path / "run"
     command = [
         sys.executable, "-m", "ebert", "relations", "train", str(data), "--model", tiny_folder, "--mode", "concat",
-        "--epochs", "60", "--batch", "8", "--learning-rate", "1e-3", "--checkpoint-steps", "5", "--out", str(out),
+        "--epochs", "30", "--batch", "8", "--learning-rate", "1e-3", "--checkpoint-steps", "5", "--out", str(out),
     ]  # fmt: skip
     alone = os.environ | {"OMP_NUM_THREADS": "1"}  # as here: sums depend on the number of threads
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=alone) as process:
@@ -108,7 +115,7 @@ def test_a_killed_run_goes_on(data, tiny_folder, tmp_path):
             time.sleep(0.05)
         process.kill()
     assert json.loads((out / "run.json").read_text())["complete"] is False
-    options = RelationTrainingOptions(epochs=60, learning_rate=1e-3, batch=8, checkpoint_steps=5)
+    options = RelationTrainingOptions(epochs=30, learning_rate=1e-3, batch=8, checkpoint_steps=5)
     lines = []
     metrics = run(data, EBert.from_pretrained(tiny_folder), out, options=options, say=lines.append)
     assert any("going on after step" in line for line in lines)
@@ -161,11 +168,17 @@ def test_the_new_layer_and_the_order_are_the_same_in_all_variants(data, tiny_fol
     assert not made[0].module.classifier.weight.equal(other.module.classifier.weight)
 
 
-def test_a_classifier_comes_back_as_it_was(data, tiny_folder, store, tmp_path):
-    run(data, EBert.from_pretrained(tiny_folder), tmp_path / "run")
-    classify = RelationClassifier.from_pretrained(tmp_path / "run")
+def test_a_classifier_comes_back_as_it_was(whole, store, tmp_path):
+    classify = RelationClassifier.from_pretrained(whole)
     texts = ["then [[Ann Lee]] was born in [[Rome]] .", "[[Bob Ray]] died in [[Bern]]", "[[Oslo]] and [[Lima]]"]
-    answers = list(classify(texts))
+    answers = classify(texts)
+    assert isinstance(answers, list)
+    assert list(classify.stream(iter(texts))) == classify.predict(texts) == answers
+    assert classify.predict(texts[:1]) == [classify.predict(texts[0])]
+    assert (
+        repr(classify)
+        == f"RelationClassifier({classify.setting.encoder!r}, 3 relations, mode 'concat', vectors 'store')"
+    )
     assert [answer.entities for answer in answers] == [("Ann Lee", "Rome"), ("Bob Ray", None), ("Oslo", "Lima")]
     assert classify(texts[0]).relation == answers[0].relation
     classify.save_pretrained(tmp_path / "copy")
@@ -179,9 +192,20 @@ def test_a_classifier_comes_back_as_it_was(data, tiny_folder, store, tmp_path):
         classify(texts[0], top=0)
 
 
-def test_broken_classifiers(data, tiny_folder, tmp_path):
-    run(data, EBert.from_pretrained(tiny_folder), tmp_path / "run")
-    model = tmp_path / "run" / "model"
+def test_training_is_public(data, tiny_folder, whole, tmp_path):
+    """With the options of the command line, by name."""
+    classifier = RelationClassifier.train(
+        data, tiny_folder, tmp_path / "run", mode="concat", epochs=3, learning_rate=3e-3, batch=8, checkpoint_steps=4,
+        threshold=0.5, device="cpu",
+    )  # fmt: skip
+    assert (tmp_path / "run" / "metrics.json").read_text() == (whole / "metrics.json").read_text()
+    assert all(tensor.equal(classifier.module.state_dict()[name]) for name, tensor in weights(whole).items())
+    with pytest.raises(TypeError, match="there is no option epoch"):
+        RelationClassifier.train(data, tiny_folder, tmp_path / "other", epoch=3)
+
+
+def test_broken_classifiers(whole, tiny_folder, tmp_path):
+    model = shutil.copytree(whole / "model", tmp_path / "model")
     with pytest.raises(EbertError, match="there is no classifier at"):
         RelationClassifier.from_pretrained(tmp_path / "nowhere")
     with pytest.raises(EbertError, match="is not a relation classifier"):

@@ -18,6 +18,9 @@ from ebert.errors import EbertError
 
 Row = tuple[int, dict[str, Any] | EbertError]  # the number of its line, and its fields or why it has none
 
+JSON_LINES = (".jsonl", ".ndjson")  # endings of files
+PLAIN_TEXT = (".txt", ".md", ".text", "")
+
 LINE_BYTES = 4 << 20  # a longer one is not a line of text
 ROW = 128  # bytes that a line counts as at least: to list it as one that cannot be used takes as many
 FIELD = 1 << 20  # letters of a field in CSV; beyond them a quotation mark was never closed

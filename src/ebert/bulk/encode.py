@@ -1,16 +1,15 @@
 """Encoding the rows of a corpus: a vector for each text, or one for each entity in it."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from ebert.bulk.inputs import Source
-from ebert.bulk.job import Done, each, need_text, together
-from ebert.bulk.options import ReadOptions
-from ebert.bulk.rows import Bad, Row
+from ebert._options import option
+from ebert.bulk.job import ModelJob, RowResults, each, hash_parts, together
+from ebert.bulk.rows import BadRow, Row
 from ebert.errors import EbertError
+from ebert.model.modes import Mode
 from ebert.text.passage import Mention, Passage
 
 if TYPE_CHECKING:
@@ -22,90 +21,59 @@ if TYPE_CHECKING:
     from ebert.model.encode import Encoding, Pooling
 
 Pool = Literal["mean", "first", "entities"]
-POOLS: tuple[Pool, ...] = get_args(Pool)
 POOLINGS: "dict[Pool, Pooling]" = {"mean": "mean", "first": "cls", "entities": "entity"}  # of `Encoding.pooled`
 
 
-@dataclass(frozen=True, kw_only=True)
-class EncodeJob:
-    """Gives a vector for every row, or one for each of its entities."""
-
-    model: str | None = None
-    """A model's folder; or `bert`."""
-    bert: str | None = None
-    """An encoder without entities."""
-    vectors: str | None = None
-    """Where the model's store is, if not where it was."""
-    mode: str = "concat"
-    """How entities are fed: bert, concat or replace."""
-    pool: Pool = "mean"
-    """`mean` of the states of all pieces of the text; `first`, the state of [CLS]; `entities`, one for each mention."""
-    layer: int = -1
-    """Of the hidden states; -1 is the last, 0 the embeddings."""
-    device: str | None = None
-    dtype: str | None = None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodeJob(ModelJob):
+    """Makes a vector for every row, or one for each of its entities."""
 
     kind: ClassVar[str] = "encode"
     columns: ClassVar[tuple[str, ...]] = ("mentions",)
 
+    mode: Mode | None = option(None, "How entities are fed.  [default: concat with a model, else bert]")
+    pool: Pool = option("mean", "One vector a row (the mean of its pieces, or [CLS]) or one for each of its entities.")
+    layer: int = option(-1, "Of the hidden states; 0 is the embeddings, -1 the last.")
+
     def __post_init__(self) -> None:
-        if self.pool not in POOLS:
-            raise EbertError(f"unknown pool {self.pool!r}; choose one of {', '.join(POOLS)}")
+        if self.mode is None:
+            object.__setattr__(self, "mode", "concat" if self.model else "bert")
+        self.check()
 
-    def check(self, source: Source, columns: Sequence[str] | None, read: ReadOptions) -> None:
-        """Complain about a table without texts."""
-        need_text(source, columns, read)
-
-    def prepared(self, rows: Callable[[], Iterable[Row]]) -> Self:  # noqa: ARG002
-        """Give the job as it is."""
-        return self
-
-    def options(self) -> dict[str, Any]:
-        """Give what was asked for."""
+    def settings(self) -> dict[str, Any]:
+        """Return what was asked for."""
         return {"mode": self.mode, "pool": self.pool, "layer": self.layer, "dtype": self.dtype}
 
     def load(self, *, device: str | None = None) -> "EncodeWorker":
         """Load the model."""
-        from ebert.model.ebert import load_model
-
-        loaded = load_model(self.model, self.bert, self.vectors, device or self.device, self.dtype)
-        return EncodeWorker(self, loaded)
-
-    def finish(self, folder: Path, files: Sequence[Path]) -> dict[str, Any]:  # noqa: ARG002
-        """Show nothing but the counts."""
-        return {}
+        return EncodeWorker(self, self.load_model(device))
 
 
 class EncodeWorker:
     """An encoder at work."""
 
     def __init__(self, job: EncodeJob, model: "EBert") -> None:
-        from ebert.bulk.job import of_parts
-        from ebert.model.modes import check
-
-        check(job.mode)
         self._job, self._model = job, model
-        self.identity = {"encoder": model.name, **of_parts(model.encoder, model.vectors, model.alignment)}
+        self.identity = {"encoder": model.name, **hash_parts(model.encoder, model.vectors, model.alignment)}
         config = model.encoder.config
         self._width = int(config.hidden_size)  # of rows that are none; the others have what the encoder gives
         layers = int(config.num_hidden_layers)
         if not -layers - 1 <= job.layer <= layers:
             raise EbertError(f"{model.name} has no layer {job.layer}: 0 (the embeddings) to {layers}")
 
-    def __call__(self, rows: Sequence[Row]) -> Done:
+    def __call__(self, rows: Sequence[Row]) -> RowResults:
         """Encode rows."""
-        bad: list[Bad] = []
-        good, passages = each(rows, passage_of, bad)
-        by_row = {row.number: passage for row, passage in zip(good, passages, strict=True)}
+        bad: list[BadRow] = []
+        passages = {row.number: (row, passage) for row, passage in each(rows, passage_of, bad)}
         mode: Any = self._job.mode
 
         def encode(some: Sequence[Row]) -> "list[tuple[Row, Encoding, Any]]":
-            found = self._model.encode([by_row[row.number] for row in some], mode=mode, layer=self._job.layer)
+            found = self._model.encode([passages[row.number][1] for row in some], mode=mode, layer=self._job.layer)
             return [(row, one, self._pooled(one)) for row, one in zip(some, found, strict=True)]
 
-        results = together(good, encode, bad)
+        results = together([row for row, _ in passages.values()], encode, bad)
         missing = Counter({"mention without a vector": n} if (n := self._missing(results)) else {})
-        return Done(self._table(results), bad, missing)
+        return RowResults(self._table(results), bad, missing)
 
     def _missing(self, results: "Sequence[tuple[Row, Encoding, Any]]") -> int:
         if self._job.mode == "bert":
@@ -142,7 +110,7 @@ class EncodeWorker:
 
 
 def passage_of(row: Row) -> Passage:
-    """Give the passage of a row: its text with its `mentions` (as linking writes them), or with ``[[Title|words]]``."""
+    """Return the passage of a row: its text with its `mentions`, as linking writes them, or ``[[Title|words]]``."""
     mentions = row.fields.get("mentions")
     if mentions is None:
         return Passage.parse(row.text)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from ebert._io import compressed, files
+from ebert._io.records import JSON_LINES, PLAIN_TEXT
 from ebert.bulk.options import ReadOptions
 from ebert.errors import EbertError
-from ebert.linking.readers.texts import JSON, PACKED, PLAIN
 
 PARQUET = (".parquet", ".pq")
 MANIFEST = "manifest.json"
@@ -68,22 +68,22 @@ def find_sources(inputs: Sequence[str | Path], *, lines: bool = False) -> Found:
             found.sources.append(Source(file.absolute(), name, kind, file.stat().st_size))
     if not found.sources:
         some = f", but {', '.join(found.others[:SHOWN])}" if found.others else ""
-        wanted = ", ".join((*PARQUET, *JSON, *(ending for ending in PLAIN if ending)))
+        wanted = ", ".join((*PARQUET, *JSON_LINES, *filter(None, PLAIN_TEXT)))
         raise EbertError(f"there is nothing to read in {', '.join(map(str, inputs))}: {wanted} are known{some}")
     return found
 
 
 def _kind(path: Path, *, lines: bool) -> Kind | None:
-    ending = Path(path.stem).suffix if path.suffix in PACKED else path.suffix
+    ending = Path(path.stem).suffix if path.suffix in compressed.UNPACK else path.suffix
     if path.suffix in PARQUET:
         return "parquet"
-    if ending in JSON:
+    if ending in JSON_LINES:
         return "jsonl"
-    return ("lines" if lines else "text") if ending in PLAIN else None
+    return ("lines" if lines else "text") if ending in PLAIN_TEXT else None
 
 
 def _refuse_output(folder: Path) -> None:
-    """Complain about what another job wrote: its list of errors is not to be read as rows."""
+    """Raise an error about what another job wrote: its list of errors is not to be read as rows."""
     if (folder / MANIFEST).is_file() and (folder / "rows").is_dir():
         raise EbertError(f"{folder} is what a job wrote; its rows are in {folder / 'rows'}: give that")
 
@@ -91,13 +91,13 @@ def _refuse_output(folder: Path) -> None:
 @contextmanager
 def reading(path: Path) -> Iterator[IO[bytes]]:
     """Open a file of lines, unpacked by its ending; the error for a damaged one names it."""
-    with speaking_of(path), compressed.opened(path) as stream:
+    with naming_damage(path), compressed.opened(path) as stream:
         yield stream
 
 
 @contextmanager
-def speaking_of(path: Path) -> Iterator[None]:
-    """Put what is wrong with a packed file into words."""
+def naming_damage(path: Path) -> Iterator[None]:
+    """Turn the errors of a damaged packed file into one of ours."""
     try:
         yield
     except compressed.DAMAGED as error:
@@ -108,7 +108,7 @@ def speaking_of(path: Path) -> Iterator[None]:
 
 SHARD_BYTES = 64 << 20  # of lines or texts; one row may have more
 
-Check = Callable[[Source, Sequence[str] | None], None]  # complains about a source, given the columns of a table
+Check = Callable[[Source, Sequence[str] | None], None]  # raises an error about a source; with the columns of a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Shard:
 
 
 @dataclass
-class Plan:
+class ShardPlan:
     """All shards, and what was read."""
 
     shards: list[Shard] = field(default_factory=list)
@@ -161,10 +161,10 @@ class Plan:
         return sum(shard.rows for shard in self.shards)
 
 
-def make_plan(inputs: Sequence[str | Path], read: ReadOptions, check: Check) -> Plan:
-    """Look at all inputs, complain about those that cannot be read, and cut them."""
+def make_plan(inputs: Sequence[str | Path], read: ReadOptions, check: Check) -> ShardPlan:
+    """Find all inputs and cut them into shards; raise an error about one that cannot be read."""
     found = find_sources(inputs, lines=read.lines)
-    plan = Plan(others=found.others)
+    plan = ShardPlan(others=found.others)
     cutter = _Cutter(plan.shards, read.shard_rows)
     for source in found.sources:
         before = cutter.row
@@ -197,7 +197,7 @@ class _Cutter:
         return self._most - self._rows
 
     def is_full(self, rows: int, size: int) -> bool:
-        """Tell whether so much more fills the shard."""
+        """Return whether so much more fills the shard."""
         return rows >= self.room or self._bytes + size >= SHARD_BYTES
 
     def add(self, source: Source, start: int, stop: int, *, first: int, rows: int, size: int) -> None:
@@ -233,7 +233,7 @@ def _cut_lines(source: Source, cutter: _Cutter) -> None:
 
 
 def _cut_whole(source: Source, cutter: _Cutter) -> None:
-    with speaking_of(source.path), compressed.bounded(source.path) as stream:
+    with naming_damage(source.path), compressed.bounded(source.path) as stream:
         size = sum(len(block) for block in iter(lambda: stream.read(files.BLOCK), b""))
     cutter.add(source, 0, size, first=0, rows=1, size=size)
 

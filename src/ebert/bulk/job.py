@@ -7,166 +7,176 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVar
 
-from torch import nn
-
-from ebert._runs import hash_weights
+from ebert import _names
+from ebert._options import Options, option
 from ebert.bulk.inputs import Source
 from ebert.bulk.options import ReadOptions
-from ebert.bulk.rows import Bad, Row
+from ebert.bulk.rows import BadRow, Row
 from ebert.errors import EbertError
-from ebert.model.alignment import Alignment
-from ebert.vectors.store import Vectors
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from torch import nn
 
+    from ebert.model.alignment import Alignment
+    from ebert.model.ebert import EBert
+    from ebert.vectors.store import Vectors
 
 Result = TypeVar("Result")
 
 
 @dataclass
-class Done:
+class RowResults:
     """What came of rows: a table with a row for each good one, in their order, and the bad ones."""
 
     table: "pa.Table"
-    bad: list[Bad] = field(default_factory=list)
+    bad: list[BadRow] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)  # what was left out of good rows, by reason
 
 
-class Worker(Protocol):
+class BulkWorker(Protocol):
     """Has a model and works on rows."""
 
     identity: dict[str, Any]
     """What the results depend on, beside the rows and the options: hashes of weights and vectors."""
 
-    def __call__(self, rows: Sequence[Row]) -> Done:
+    def __call__(self, rows: Sequence[Row]) -> RowResults:
         """Work on the rows of a shard, which are batched among themselves."""
 
 
-class Job(Protocol):
-    """Says what is to be done. Jobs are frozen dataclasses of plain values."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkJob(Options):
+    """What is to be done, in plain values that can be sent to other machines."""
 
     kind: ClassVar[str]
-    columns: ClassVar[tuple[str, ...]]
+    columns: ClassVar[tuple[str, ...]] = ()
     """The columns of a table that are read beside text and name."""
 
-    def check(self, source: Source, columns: Sequence[str] | None, read: ReadOptions) -> None:
-        """Complain about a file that is of no use: `columns` are those of a table."""
+    def check_source(self, source: Source, columns: Sequence[str] | None, read: ReadOptions) -> None:
+        """Raise an error about a file that is of no use; `columns` are those of a table."""
+        for name in (read.text_column, read.id_column):
+            if columns is not None and name is not None and name not in columns:
+                raise EbertError(
+                    f"{source.path} has no column {name!r}; it has {', '.join(columns)} (--text-column, --id-column)"
+                )
 
-    def prepared(self, rows: Callable[[], Iterable[Row]]) -> Self:
-        """Give the job with all that it has to know of the rows as a whole; most have to know nothing."""
+    def prepared(self, rows: Callable[[], Iterable[Row]]) -> Self:  # noqa: ARG002
+        """Return the job with all that it has to know of the rows as a whole; most have to know nothing."""
+        return self
 
-    def options(self) -> dict[str, Any]:
-        """Give what was asked for, as far as results depend on it."""
+    def settings(self) -> dict[str, Any]:
+        """Return what was asked for, as far as results depend on it."""
+        raise NotImplementedError
 
-    def load(self, *, device: str | None = None) -> Worker:
+    def load(self, *, device: str | None = None) -> BulkWorker:
         """Load the model; `device` goes before the job's own."""
+        raise NotImplementedError
 
-    def finish(self, folder: Path, files: Sequence[Path]) -> dict[str, Any]:
-        """Make of all results what is to be made of them; give what is to be shown."""
-
-
-def need_text(source: Source, columns: Sequence[str] | None, read: ReadOptions) -> None:
-    """Complain about a table without the column of texts, or of names if one was asked for."""
-    for name in (read.text, read.id):
-        if columns is not None and name is not None and name not in columns:
-            raise EbertError(
-                f"{source.path} has no column {name!r}; it has {', '.join(columns)} (--text-column, --id-column)"
-            )
+    def finish(self, folder: Path, shards: Sequence[Path]) -> dict[str, Any]:  # noqa: ARG002
+        """Make of all results what is to be made of them, and return what is to be shown beside the counts."""
+        return {}
 
 
-def each(
-    rows: Sequence[Row], make: Callable[[Row], Result], bad: list[Bad]
-) -> tuple[list[Row], list[Result]]:  # fmt: skip
-    """Make something of every row; give the good rows with it, and put the others among the bad ones.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelJob(BulkJob):
+    """A job with a model, or with an encoder that has no entities."""
 
-    If each of several rows fails for a reason that is not its own fault, something else is wrong, and that is raised.
+    model: str | None = option(None, "A model folder made by 'ebert align', or 'starter'.")
+    bert: str | None = option(None, "Instead of a model: an encoder without entities.")
+    vectors: str | None = option(None, "Where the model's store is now, if not where it was.")
+    device: str | None = option(None, "Where the encoder runs: cpu, cuda, mps, ...")
+    dtype: Literal["float32", "float16", "bfloat16"] | None = option(None, "What the encoder computes in.")
+
+    def load_model(self, device: str | None) -> "EBert":
+        """Load the model or the encoder."""
+        from ebert.model.ebert import load_model
+
+        return load_model(self.model, self.bert, self.vectors, device or self.device, self.dtype)
+
+
+def located(job: Any) -> Any:
+    """Return a job whose folders are absolute, so that any process finds them; a name on the hub stays as it is."""
+    kinds: dict[str, _names.Kind] = {"linker": "linker", "model": "model", "vectors": "store"}
+    given = {one.name: getattr(job, one.name) for one in fields(job) if one.name in kinds}
+    found = {name: _names.find_local(value, kinds[name]) for name, value in given.items() if value is not None}
+    return replace(job, **{name: str(place) for name, place in found.items() if place is not None})
+
+
+def hash_parts(module: "nn.Module", vectors: "Vectors | None", alignment: "Alignment | None") -> dict[str, Any]:
+    """Return hashes of weights, store and alignment, as they are in memory.
+
+    Vectors of entities are many, so of the store its own description and what was added count.
     """
-    good: list[Row] = []
-    made: list[Result] = []
-    before, surprises = len(bad), list[Exception]()
-    for row in rows:
-        try:
-            made.append(make(row))
-        except (OSError, MemoryError):  # of the machine, not of the row
-            raise
-        except Exception as error:
-            _blame(row, error, bad, surprises)
-        else:
-            good.append(row)
-    _doubt(rows, bad, before, surprises)
-    return good, made
+    from ebert._runs import hash_weights
+
+    found: dict[str, Any] = {"weights": hash_weights(module), "vectors": None, "alignment": None}
+    if vectors is not None:
+        digest = hashlib.sha256(json.dumps(asdict(vectors.info), sort_keys=True).encode())
+        for title, vector in vectors.added():
+            digest.update(title.encode() + b"\0" + vector.tobytes())
+        for name in vectors.added_names():
+            digest.update(json.dumps(name).encode() + b"\n")
+        found["vectors"] = digest.hexdigest()
+    if alignment is not None:
+        digest = hashlib.sha256(json.dumps(asdict(alignment.options), sort_keys=True).encode())
+        for array in (alignment.weight, alignment.bias):
+            if array is not None:
+                digest.update(array.tobytes())
+        found["alignment"] = digest.hexdigest()
+    return found
 
 
-def together(rows: Sequence[Row], run: Callable[[Sequence[Row]], list[Result]], bad: list[Bad]) -> list[Result]:
+def each(rows: Sequence[Row], make: Callable[[Row], Result], bad: list[BadRow]) -> list[tuple[Row, Result]]:
+    """Return the good rows with what is made of each; the others go among the bad ones."""
+    return together(rows, lambda some: [(row, make(row)) for row in some], bad, machine=(OSError, MemoryError))
+
+
+def together(
+    rows: Sequence[Row],
+    run: Callable[[Sequence[Row]], list[Result]],
+    bad: list[BadRow],
+    *,
+    machine: tuple[type[Exception], ...] = (OSError,),
+) -> list[Result]:
     """Work on rows together; if that fails, on halves of them, down to the row that is to blame.
+
+    Errors of the `machine` are no row's fault and are raised.
 
     If each of several rows fails for a reason that is not its own fault, something else is wrong, and that is raised.
     """
     if not rows:
         return []
     before, surprises = len(bad), list[Exception]()
-    results = _halved(rows, run, bad, surprises)
-    _doubt(rows, bad, before, surprises)
+    results = _halved(rows, run, bad, surprises, machine)
+    if len(rows) > 1 and len(surprises) == len(rows):
+        del bad[before:]
+        raise surprises[-1]
     return results
 
 
 def _halved(
-    rows: Sequence[Row], run: Callable[[Sequence[Row]], list[Result]], bad: list[Bad], surprises: list[Exception]
+    rows: Sequence[Row],
+    run: Callable[[Sequence[Row]], list[Result]],
+    bad: list[BadRow],
+    surprises: list[Exception],
+    machine: tuple[type[Exception], ...],
 ) -> list[Result]:
     try:
         return run(rows)
-    except OSError:  # a disk or a network
+    except machine:  # a disk or a network
         raise
     except Exception as error:  # of whatever kind the model's libraries raise: the other rows are to go on
         if len(rows) > 1:
             middle = len(rows) // 2
-            return _halved(rows[:middle], run, bad, surprises) + _halved(rows[middle:], run, bad, surprises)
-        _blame(rows[0], error, bad, surprises)
+            halves = rows[:middle], rows[middle:]
+            return [one for half in halves for one in _halved(half, run, bad, surprises, machine)]
+        if isinstance(error, EbertError):
+            bad.append(BadRow.of(rows[0], error))
+        else:
+            surprises.append(error)
+            bad.append(BadRow.of(rows[0], f"{type(error).__name__}: {error}"))
         return []
-
-
-def _blame(row: Row, error: Exception, bad: list[Bad], surprises: list[Exception]) -> None:
-    """List a row with what it made fail."""
-    if isinstance(error, EbertError):
-        bad.append(Bad.of(row, error))
-    else:
-        surprises.append(error)
-        bad.append(Bad.of(row, f"{type(error).__name__}: {error}"))
-
-
-def _doubt(rows: Sequence[Row], bad: list[Bad], before: int, surprises: list[Exception]) -> None:
-    """Take the rows off the list again, and raise what it was, if all failed in ways that nobody thought of."""
-    if len(rows) > 1 and len(surprises) == len(rows):
-        del bad[before:]
-        raise surprises[-1]
-
-
-def of_parts(module: nn.Module, vectors: Vectors | None, alignment: Alignment | None) -> dict[str, Any]:
-    """Hash a model. Vectors of entities are many, so of the store its own description and what was added count."""
-    return {
-        "weights": hash_weights(module),
-        "vectors": None if vectors is None else _store(vectors),
-        "alignment": None if alignment is None else _alignment(alignment),
-    }
-
-
-def _store(vectors: Vectors) -> str:
-    digest = hashlib.sha256(json.dumps(asdict(vectors.info), sort_keys=True).encode())
-    for title, vector in vectors.added():
-        digest.update(title.encode() + b"\0" + vector.tobytes())
-    for name in vectors.added_names():
-        digest.update(json.dumps(name).encode() + b"\n")
-    return digest.hexdigest()
-
-
-def _alignment(alignment: Alignment) -> str:
-    digest = hashlib.sha256(json.dumps(asdict(alignment.options), sort_keys=True).encode())
-    for array in (alignment.weight, alignment.bias):
-        if array is not None:
-            digest.update(array.tobytes())
-    return digest.hexdigest()

@@ -3,13 +3,13 @@
 import math
 import os
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ebert import _workers
 from ebert.bulk.inputs import Shard
-from ebert.bulk.options import Workers
-from ebert.bulk.worker import Report, ShardWork, Task
+from ebert.bulk.options import EngineOptions
+from ebert.bulk.worker import BulkTask, ShardReport, ShardWork
 from ebert.errors import EbertError
 
 MEMORY = 2 << 30  # bytes that a worker with BERT needs, about
@@ -18,90 +18,97 @@ MEMORY = 2 << 30  # bytes that a worker with BERT needs, about
 class Engine(Protocol):
     """Does shards by some workers."""
 
-    def __call__(self, task: Task, shards: Sequence[Shard]) -> Generator[Report, None, None]:
-        """Do shards, in whatever order, and report each that is done. A shard whose worker died may be left out."""
+    def __call__(self, task: BulkTask, shards: Sequence[Shard]) -> Generator[ShardReport, None, None]:
+        """Do shards in any order, and yield a report of each that is done; one whose worker died may be missing."""
 
     def facts(self) -> dict[str, Any]:
-        """Give what the manifest says about it."""
+        """Return what the manifest says about it."""
+
+
+def make_engine(options: EngineOptions) -> Engine:
+    """Return the engine that options ask for."""
+    if options.engine == "local":
+        return LocalEngine(options)
+    from ebert.bulk.ray import RayEngine, need_ray
+
+    need_ray()  # now, not after the inputs were read
+    return RayEngine(options)
 
 
 @dataclass(frozen=True)
 class LocalEngine:
     """Processes on this machine; a worker that dies takes nothing with it but its shard, which is done again."""
 
-    workers: Workers = Workers()  # noqa: RUF009 - frozen
+    options: EngineOptions = field(default_factory=EngineOptions)
 
     def __post_init__(self) -> None:
-        _check_gpus(self.workers)
+        _check_gpus(self.options)
 
-    def __call__(self, task: Task, shards: Sequence[Shard]) -> Generator[Report, None, None]:
+    def __call__(self, task: BulkTask, shards: Sequence[Shard]) -> Generator[ShardReport, None, None]:
         """Do shards."""
-        many = how_many(self.workers)
-        task = replace(task, threads=self.workers.cpus or max(1, cores() // many))
+        many = how_many(self.options)
+        task = replace(task, threads=self.options.cpus_per_worker or max(1, cores() // many))
 
         def own(number: int) -> ShardWork:
-            return ShardWork(replace(task, device=device_of(number, self.workers.gpus)))
+            return ShardWork(replace(task, device=device_of(number, self.options.gpus_per_worker)))
 
         processes = min(many, len(shards))
         for _, report in _workers.run(own(0), shards, processes=processes, apart=True, option="--workers", own=own):
             yield report
 
     def facts(self) -> dict[str, Any]:
-        """Give what the manifest says about it."""
-        return {"engine": "local", "workers": how_many(self.workers)}
+        """Return what the manifest says about it."""
+        return {"engine": "local", "workers": how_many(self.options)}
 
 
-def how_many(workers: Workers) -> int:
-    """Give how many workers this machine has: as many as it has cores, memory or GPUs for, if nobody says so."""
-    if workers.most is not None:
-        return workers.most
-    if workers.gpus:
-        return max(workers.least, gpus() * _sharing(workers.gpus))
-    return max(workers.least, min(cores() // (workers.cpus or 1), memory() // MEMORY))
+def how_many(options: EngineOptions) -> int:
+    """Return how many workers this machine has: as many as it has cores, memory or GPUs for, if none are given."""
+    if options.workers is not None:
+        return options.workers
+    if options.gpus_per_worker:
+        return max(options.least_workers, gpus() * _sharing(options.gpus_per_worker))
+    return max(options.least_workers, min(cores() // (options.cpus_per_worker or 1), memory() // MEMORY))
 
 
 def device_of(number: int, share: float) -> str | None:
-    """Give the GPU of a worker, of which it has such a share; None if it has none."""
+    """Return the GPU of a worker, of which it has such a share; None if it has none."""
     return f"cuda:{number // _sharing(share)}" if share else None
 
 
 def gpus() -> int:
-    """Count the GPUs of this machine that torch can use."""
+    """Return the number of GPUs of this machine that torch can use."""
     import torch
 
     return torch.cuda.device_count()
 
 
 def _sharing(share: float) -> int:
-    """Give how many workers a GPU has room for."""
+    """Return how many workers a GPU has room for."""
     return max(1, int(1 / share + 1e-9))  # 1 / 0.1 may be less than ten
 
 
-def _check_gpus(workers: Workers) -> None:
-    """Complain if workers would have to take what others have, or would leave what they have alone."""
-    if not workers.gpus:
+def _check_gpus(options: EngineOptions) -> None:
+    """Raise an error if workers would have to take what others have, or would leave what they have alone."""
+    share = options.gpus_per_worker
+    if not share:
         return
-    if workers.gpus > 1:
-        raise EbertError(
-            f"a worker of this machine works on one GPU, not on {workers.gpus:g}: --gpus-per-worker is at most 1"
-        )
-    many, there = how_many(workers), gpus()
-    needed = math.ceil(many / _sharing(workers.gpus))
+    if share > 1:
+        raise EbertError(f"a worker of this machine works on one GPU, not on {share:g}: --gpus-per-worker is at most 1")
+    many, there = how_many(options), gpus()
+    needed = math.ceil(many / _sharing(share))
     if needed > there:
         raise EbertError(
-            f"--workers {many} with --gpus-per-worker {workers.gpus:g} need {needed} GPUs, and this machine has {there}"
+            f"--workers {many} with --gpus-per-worker {share:g} need {needed} GPUs, and this machine has {there}"
         )
 
 
 def cores() -> int:
-    """Count the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def memory() -> int:
-    """Give the bytes of memory that this machine has."""
+    """Return the bytes of memory that this machine has."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):

@@ -1,18 +1,17 @@
 """Asking the rows of a corpus: each is a question of one's own (`ebert.probing.questions` has the format)."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from ebert._io import files
 from ebert.bulk.inputs import Source
-from ebert.bulk.job import Done, each, together
+from ebert.bulk.job import ModelJob, RowResults, each, hash_parts, together
 from ebert.bulk.options import ReadOptions
-from ebert.bulk.rows import Bad, Row
-from ebert.bulk.run import METRICS
+from ebert.bulk.rows import BadRow, Row
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
@@ -22,62 +21,53 @@ if TYPE_CHECKING:
     from ebert.probing.ask import ProbePlan, Ranking, TokenizedQuestion
     from ebert.probing.questions import Question
 
+METRICS = "metrics.json"
 
-@dataclass(frozen=True, kw_only=True)
-class ProbeJob:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeJob(ModelJob):
     """Asks every row, in some modes, and ranks its answers."""
 
-    model: str | None = None
-    """A model's folder; or `bert`."""
-    bert: str | None = None
-    """An encoder without entities."""
-    vectors: str | None = None
-    """Where the model's store is, if not where it was."""
+    kind: ClassVar[str] = "probe"
+    columns: ClassVar[tuple[str, ...]] = ("relation", "template", "subject", "entity", "answers", "answer")
+
     modes: tuple[str, ...] = ("bert",)
     vocabulary: tuple[str, ...] | None = None
     """The words to choose from, beside the answers; all words of the encoder, if not given."""
     answers: tuple[str, ...] = ()
     """The answers of all questions, which are candidates of each: `prepared` finds them."""
-    device: str | None = None
-    dtype: str | None = None
 
-    kind: ClassVar[str] = "probe"
-    columns: ClassVar[tuple[str, ...]] = ("relation", "template", "subject", "entity", "answers", "answer")
-
-    def check(self, source: Source, columns: Sequence[str] | None, read: ReadOptions) -> None:  # noqa: ARG002
-        """Complain about what cannot hold questions."""
+    def check_source(self, source: Source, columns: Sequence[str] | None, read: ReadOptions) -> None:  # noqa: ARG002
+        """Raise an error about what cannot hold questions."""
         if source.kind in ("lines", "text"):
             raise EbertError(f"{source.path} is text; questions are JSON lines or Parquet (docs/howto/probe.md)")
         if columns is not None and not {"answers", "answer"} & set(columns):
             raise EbertError(f"{source.path} has no column 'answers'; it has {', '.join(columns)}")
 
     def prepared(self, rows: Callable[[], Iterable[Row]]) -> Self:
-        """Give the job with the answers of all questions."""
+        """Return the job with the answers of all questions."""
         found: dict[str, None] = {}
         for row in rows():
             with suppress(Exception):  # a bad row, which its worker will list
                 found.update(dict.fromkeys(_question(row).answers))
         return replace(self, answers=tuple(found))
 
-    def options(self) -> dict[str, Any]:
-        """Give what was asked for."""
+    def settings(self) -> dict[str, Any]:
+        """Return what was asked for."""
         words = None if self.vocabulary is None else hashlib.sha256("\n".join(self.vocabulary).encode()).hexdigest()
         return {"modes": list(self.modes), "vocabulary": words, "dtype": self.dtype}
 
     def load(self, *, device: str | None = None) -> "ProbeWorker":
         """Load the model."""
-        from ebert.model.ebert import load_model
+        return ProbeWorker(self, self.load_model(device))
 
-        return ProbeWorker(self, load_model(self.model, self.bert, self.vectors, device or self.device, self.dtype))
-
-    def finish(self, folder: Path, files: Sequence[Path]) -> dict[str, Any]:
+    def finish(self, folder: Path, shards: Sequence[Path]) -> dict[str, Any]:
         """Score all answers."""
-        from ebert._io import files as writing
         from ebert.probing.filters import own_filters
         from ebert.probing.metrics import metrics
 
-        scores = {"modes": metrics(_outcomes(files), self.modes, own_filters())}
-        writing.write_json(folder / METRICS, scores)
+        scores = {"modes": metrics(_outcomes(shards), self.modes, own_filters())}
+        files.write_json(folder / METRICS, scores)
         return scores
 
 
@@ -85,7 +75,6 @@ class ProbeWorker:
     """An encoder that is asked."""
 
     def __init__(self, job: ProbeJob, model: "EBert") -> None:
-        from ebert.bulk.job import of_parts
         from ebert.model.modes import check
         from ebert.probing.ask import Asker, SubjectFinder, choose
 
@@ -98,19 +87,19 @@ class ProbeWorker:
         self._candidates, self.unused = choose(model.tokenizer, job.vocabulary, job.answers)
         self._asker = Asker(model, self._candidates)
         self._finder = None if model.vectors is None else SubjectFinder(model.vectors)
-        self.identity = {"encoder": model.name, **of_parts(model.encoder, model.vectors, model.alignment)}
+        self.identity = {"encoder": model.name, **hash_parts(model.encoder, model.vectors, model.alignment)}
 
-    def __call__(self, rows: Sequence[Row]) -> Done:
+    def __call__(self, rows: Sequence[Row]) -> RowResults:
         """Ask the questions of rows."""
         import pyarrow as pa
 
-        bad: list[Bad] = []
-        good, asked = each(rows, self._asked, bad)
-        by_row = {row.number: item for row, item in zip(good, asked, strict=True)}
-        tokenized = together(good, lambda some: self._tokenize(some, [by_row[row.number] for row in some]), bad)
+        bad: list[BadRow] = []
+        asked = {row.number: item for row, item in each(rows, self._asked, bad)}
+        good = [row for row in rows if row.number in asked]
+        tokenized = together(good, lambda some: self._tokenize(some, [asked[row.number] for row in some]), bad)
         cut = {row.number: one for row, one in tokenized}
-        values = together([row for row, _ in tokenized], lambda some: self._values(some, by_row, cut), bad)
-        return Done(pa.Table.from_pylist(values, schema()), bad, Counter())
+        values = together([row for row, _ in tokenized], lambda some: self._values(some, asked, cut), bad)
+        return RowResults(pa.Table.from_pylist(values, _schema()), bad)
 
     def _asked(self, row: Row) -> "_Asked":
         """Find out what is asked about, and which candidates are right."""
@@ -175,28 +164,24 @@ def _question(row: Row) -> "Question":
     return question_of({**fields, "id": row.id}, row.number, row.where)
 
 
-def _outcomes(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
+def _outcomes(shards: Sequence[Path]) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as pq
 
-    for file in files:
+    for file in shards:
         for row in pq.read_table(file, columns=["relation", "covered", "dropped", "modes"]).to_pylist():
             yield {**row, "modes": {mode["mode"]: mode for mode in row["modes"]}}
 
 
-def schema() -> "pa.Schema":
-    """Give the columns of answered questions."""
+def _schema() -> "pa.Schema":
+    """Return the columns of answered questions."""
     import pyarrow as pa
 
-    answer = {"token": pa.string(), "probability": pa.float64()}
-    mode = {"mode": pa.string(), "rank": pa.int64(), "probability": pa.float64(), "top": pa.list_(pa.struct(answer))}
-    columns = {
-        "row": pa.int64(),
-        "id": pa.string(),
-        "relation": pa.string(),
-        "entity": pa.string(),
-        "covered": pa.bool_(),
-        "count": pa.int64(),
-        "dropped": pa.string(),
-        "modes": pa.list_(pa.struct(mode)),
-    }
-    return pa.schema(columns)
+    whole, text, real = pa.int64(), pa.string(), pa.float64()
+    top = pa.list_(pa.struct({"token": text, "probability": real}))
+    mode = pa.struct({"mode": text, "rank": whole, "probability": real, "top": top})
+    return pa.schema(
+        {
+            "row": whole, "id": text, "relation": text, "entity": text, "covered": pa.bool_(), "count": whole,
+            "dropped": text, "modes": pa.list_(mode),
+        }
+    )  # fmt: skip

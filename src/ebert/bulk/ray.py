@@ -1,4 +1,10 @@
-"""A Ray cluster to work on: one that runs somewhere, or a small one on this machine that goes when the work is done."""
+"""Bulk work and the reading of dumps on a Ray cluster (extra ``ray``).
+
+Jobs run on a pool of Ray Data's actors, each with a model, to which shards are streamed. Only descriptions of shards
+and reports go through Ray: a worker reads its rows from the shared folder and writes what comes of them there. Ray
+replaces a worker that dies and gives its shards to another one. Done twice, a shard is the same file: nothing is lost.
+`ebert corpus build` shares out the pieces of a dump as tasks.
+"""
 
 import logging
 import os
@@ -8,21 +14,28 @@ import socket
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from ebert.bulk.inputs import Shard
 from ebert.bulk.local import how_many
-from ebert.bulk.options import Workers
-from ebert.bulk.worker import Report, ShardWork, Task
+from ebert.bulk.options import EngineOptions
+from ebert.bulk.worker import BulkTask, ShardReport, ShardWork
 from ebert.errors import EbertError
 
 PATIENCE = 30.0  # seconds for a machine to answer
 STORE = 256 << 20  # bytes of shared memory of a cluster of our own: only shards' names and reports go through it
+DUMP_STORE = 1 << 30  # bytes: a dump of one stream is cut here, and its pieces go through Ray
+AHEAD = 2  # shards or tasks that a worker has at hand: the next one waits while it is at one
+BUSY = 1.5  # shards at hand of each worker, on average, from which on there are to be more workers
+RETRIES = 5  # of a task whose worker died
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
 
 
 def need_ray() -> Any:
-    """Give Ray, or say how to get it. It sends nothing about its use to its makers."""
+    """Return Ray, which is told to send nothing about its use to its makers; the error says how to get it."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # it warns about things that are Ray Data's own
     try:
@@ -46,7 +59,7 @@ def connected(address: str | None, *, cpus: int, store: int = STORE) -> Iterator
         return
     place = address or os.environ.get("RAY_ADDRESS")
     if place is not None:
-        _knock(place)
+        _check_answers(place)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if place is None:
         quiet |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": store}
@@ -62,8 +75,8 @@ def connected(address: str | None, *, cpus: int, store: int = STORE) -> Iterator
         ray.shutdown()
 
 
-def _knock(place: str) -> None:
-    """See that somebody is at an address: Ray itself goes on trying for many minutes without a word."""
+def _check_answers(place: str) -> None:
+    """Raise an error if nobody is at an address: Ray itself goes on trying for many minutes without a word."""
     host, _, port = place.rpartition("//")[2].rpartition(":")
     if not (host and port.isdecimal()):  # 'auto' and its like
         return
@@ -74,58 +87,52 @@ def _knock(place: str) -> None:
 
 
 def cores() -> int:
-    """Count the cores of the cluster."""
+    """Return the number of cores of the cluster."""
     return max(1, int(need_ray().cluster_resources().get("CPU", 1)))
 
 
 def first_line(error: Exception) -> str:
-    """Give what an error says in short: Ray adds pages."""
+    """Return what an error says in short: Ray adds pages."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-AHEAD = 2  # shards that a worker has at hand: the next one waits while it is at one
-BUSY = 1.5  # shards at hand of each worker, on average, from which on there are to be more workers
 
 
 @dataclass(frozen=True)
 class RayEngine:
     """Actors on a cluster, more of them while there is work, fewer when there is none."""
 
-    workers: Workers = Workers()  # noqa: RUF009 - frozen
-    address: str | None = None
-    """Of the cluster; RAY_ADDRESS if not given, and without that a cluster of this machine alone."""
+    options: EngineOptions = field(default_factory=lambda: EngineOptions(engine="ray"))
 
-    def __call__(self, task: Task, shards: Sequence[Shard]) -> Generator[Report, None, None]:
+    def __call__(self, task: BulkTask, shards: Sequence[Shard]) -> Generator[ShardReport, None, None]:
         """Do shards."""
-        ray, workers, cpus = need_ray(), self.workers, self.workers.cpus or 1
-        with connected(self.address, cpus=cpus * how_many(workers)), _settings(ray):
+        ray, options, cpus = need_ray(), self.options, self.options.cpus_per_worker or 1
+        with connected(options.address, cpus=cpus * how_many(options)), _settings(ray):
             # Ray hires only as many as the cluster has room for, and more when the cluster has grown.
-            most = min(len(shards), workers.most or len(shards))
+            most = min(len(shards), options.workers or len(shards))
             pool = ray.data.ActorPoolStrategy(
-                min_size=min(workers.least, most), max_size=most, max_tasks_in_flight_per_actor=AHEAD
+                min_size=min(options.least_workers, most), max_size=most, max_tasks_in_flight_per_actor=AHEAD
             )
             given = [{"shard": pickle.dumps(shard)} for shard in shards]
             reports = ray.data.from_items(given, override_num_blocks=len(given)).map_batches(
                 ShardActor,
-                fn_constructor_args=(replace(task, threads=cpus),),
+                fn_constructor_args=(replace(task, threads=cpus, device="cuda" if options.gpus_per_worker else None),),
                 batch_size=1,
                 compute=pool,
                 num_cpus=cpus,
-                num_gpus=workers.gpus or None,
+                num_gpus=options.gpus_per_worker or None,
             )
             for batch in _streamed(reports):
                 for value in batch["report"]:
                     yield _opened(value)
 
     def facts(self) -> dict[str, Any]:
-        """Give what the manifest says about it."""
-        return {"engine": "ray", "workers": self.workers.most}
+        """Return what the manifest says about it."""
+        return {"engine": "ray", "workers": self.options.workers}
 
 
 class ShardActor:
     """A worker of the cluster. It has one model, loaded when the first shard comes."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: BulkTask) -> None:
         self._work = ShardWork(task)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
@@ -133,23 +140,23 @@ class ShardActor:
         values: list[bytes] = []
         for value in batch["shard"]:
             try:
-                done: Report | Exception = self._work(pickle.loads(value))  # noqa: S301 - our own
+                done: ShardReport | Exception = self._work(pickle.loads(value))  # noqa: S301 - our own
             except Exception as error:
                 done = error
             values.append(pickle.dumps(done))
         return {"report": values}
 
 
-def _opened(value: bytes) -> Report:
+def _opened(value: bytes) -> ShardReport:
     done = pickle.loads(value)  # noqa: S301 - our own, from a cluster of ours
     if isinstance(done, Exception):
         raise done
-    assert isinstance(done, Report)
+    assert isinstance(done, ShardReport)
     return done
 
 
 def _streamed(reports: Any) -> Iterator[dict[str, Any]]:
-    """Give reports as they come, and put into words what Ray says when it gives up."""
+    """Yield reports as they come; the error says in words of ours that Ray gave up."""
     import ray
 
     try:
@@ -162,7 +169,7 @@ def _streamed(reports: Any) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def _settings(ray: Any) -> Iterator[None]:
-    """Keep Ray Data from drawing and telling while a job of ours runs, and let it hire while shards wait."""
+    """Keep Ray Data from printing while a job of ours runs, and let it hire workers while shards wait."""
     context, log = ray.data.DataContext.get_current(), logging.getLogger("ray.data")
     scaling = context.autoscaling_config
     before = context.enable_progress_bars, scaling.actor_pool_util_upscaling_threshold, log.level
@@ -175,31 +182,22 @@ def _settings(ray: Any) -> Iterator[None]:
         log.setLevel(level)
 
 
-Piece = TypeVar("Piece")
-Result = TypeVar("Result")
-
-DUMP_STORE = 1 << 30  # bytes: a dump of one stream is cut here, and its pieces go through Ray
-RETRIES = 5  # of a task whose worker died
-
-
 @dataclass(frozen=True)
 class RayTasks:
     """A cluster to share tasks out to."""
 
-    workers: Workers = Workers()  # noqa: RUF009 - frozen
-    address: str | None = None
-    """Of the cluster; RAY_ADDRESS if not given, and without that a cluster of this machine alone."""
+    options: EngineOptions = field(default_factory=lambda: EngineOptions(engine="ray"))
 
     def __call__(self, work: Callable[[Piece], Result], tasks: Iterable[Piece]) -> Iterator[tuple[Piece, Result]]:
-        """Give the results of tasks as they come. What one raises is raised here, when the others that run are done."""
+        """Yield the results of tasks as they come. What one raises is raised here, when the other ones are done."""
         ray = need_ray()
-        with connected(self.address, cpus=how_many(self.workers), store=DUMP_STORE):
+        with connected(self.options.address, cpus=how_many(self.options), store=DUMP_STORE):
             remote = ray.remote(_do).options(num_cpus=1, max_retries=RETRIES)
             waiting: dict[Any, Piece] = {}
             more, error = iter(tasks), None
             try:
                 while True:
-                    most = self.workers.most or AHEAD * cores()  # the cluster may have grown
+                    most = self.options.workers or AHEAD * cores()  # the cluster may have grown
                     try:
                         while error is None and len(waiting) < most and (task := next(more, None)) is not None:
                             waiting[remote.remote(work, task)] = task

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from ebert._io import compressed, files
-from ebert.bulk.inputs import Shard, Slice, Source, speaking_of
+from ebert._io import compressed, files, records
+from ebert.bulk.inputs import Shard, Slice, Source, naming_damage
 from ebert.bulk.options import TEXT, ReadOptions
 from ebert.errors import EbertError
 from ebert.text import titles
@@ -42,7 +42,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Bad:
+class BadRow:
     """A row that nothing can be done with, and why."""
 
     row: int
@@ -51,7 +51,7 @@ class Bad:
     reason: str
 
     @classmethod
-    def of(cls, row: Row, reason: object) -> "Bad":
+    def of(cls, row: Row, reason: object) -> "BadRow":
         """Take a row that was read, but is of no use."""
         return cls(row.number, row.id, row.where, str(reason))
 
@@ -61,11 +61,11 @@ class Read:
     """What a shard holds."""
 
     rows: list[Row] = field(default_factory=list)
-    bad: list[Bad] = field(default_factory=list)
+    bad: list[BadRow] = field(default_factory=list)
     blank: int = 0  # lines without anything
 
 
-class Reader:
+class RowReader:
     """Reads shards. It keeps its file open, as the next shard begins where this one ends."""
 
     def __init__(self, read: ReadOptions, columns: Sequence[str]) -> None:
@@ -84,7 +84,7 @@ class Reader:
         return done
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         for opened in (self._stream, self._table):
             if opened is not None:
                 opened.close()
@@ -113,7 +113,7 @@ class Reader:
         try:
             text = self._bytes(part).decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            done.bad.append(Bad(part.row, name, name, f"it is not UTF-8 ({error})"))
+            done.bad.append(BadRow(part.row, name, name, f"it is not UTF-8 ({error})"))
         else:
             done.rows.append(Row(part.row, name, name, {TEXT: text}))
 
@@ -132,7 +132,7 @@ class Reader:
                 value = _parse(line) if json_lines else _decode(line.removesuffix(b"\r"))
                 self._add(part.row + place, where, value, done)
             except EbertError as error:
-                done.bad.append(Bad(part.row + place, where, where, str(error)))
+                done.bad.append(BadRow(part.row + place, where, where, str(error)))
 
     def _parquet(self, part: Slice, done: Read) -> None:
         try:
@@ -142,7 +142,7 @@ class Reader:
             reason = f"rows {part.first + 1} to {part.first + part.rows} of the file cannot be read ({error})"
             for place in range(part.rows):
                 where = f"{part.source.name}:{part.first + place + 1}"
-                done.bad.append(Bad(part.row + place, where, where, reason))
+                done.bad.append(BadRow(part.row + place, where, where, reason))
             return
         for place, fields in enumerate(row for table in tables for row in _plain(table)):
             where = f"{part.source.name}:{part.first + place + 1}"
@@ -151,16 +151,16 @@ class Reader:
                     raise fields
                 self._add(part.row + place, where, fields, done)
             except EbertError as error:
-                done.bad.append(Bad(part.row + place, where, where, str(error)))
+                done.bad.append(BadRow(part.row + place, where, where, str(error)))
 
     def _tables(self, part: Slice) -> "Iterable[pa.Table]":
-        """Give the slices of row groups that hold the rows. The last group is kept: a group may have many shards."""
+        """Yield the slices of row groups that hold the rows. The last group is kept: a group may have many shards."""
         begin = 0
         for number in range(self._table.metadata.num_row_groups):
             end = begin + self._table.metadata.row_group(number).num_rows
             if begin < part.stop and part.start < end:
                 if self._group is None or self._group[0] != number:
-                    names = [*self._columns, self._read.text, self._read.name]
+                    names = [*self._columns, self._read.text_column, self._read.name]
                     known = [name for name in dict.fromkeys(names) if name in self._table.schema_arrow.names]
                     self._group = number, self._read_group(number, known, part.source)
                 first = max(part.start, begin)
@@ -182,7 +182,7 @@ class Reader:
 
     def _bytes(self, part: Slice) -> bytes:
         assert self._stream is not None
-        with speaking_of(part.source.path):
+        with naming_damage(part.source.path):
             self._stream.seek(part.start)
             data = self._stream.read(part.stop - part.start)
         if len(data) != part.stop - part.start:
@@ -193,27 +193,29 @@ class Reader:
         """Add a row: a text, or one with its name and other fields."""
         fields = {} if isinstance(value, str) else value
         name = fields.get(self._read.name)
-        if name is None and self._read.id is not None:
-            raise EbertError(f"it has no {self._read.id!r}")
+        if name is None and self._read.id_column is not None:
+            raise EbertError(f"it has no {self._read.id_column!r}")
         if name is not None and (isinstance(name, bool) or not isinstance(name, str | int)):
             raise EbertError(f"its {self._read.name!r} is {name!r}; a name or a number is needed")
         if isinstance(name, str) and not titles.is_text(name):
             raise EbertError(f"its {self._read.name!r} is not text")
         # A `text` is none if another name was asked for.
-        own = {key: field for key, field in fields.items() if key not in (self._read.name, self._read.text, TEXT)}
-        if isinstance(value, str) or self._read.text in fields:
-            own[TEXT] = value if isinstance(value, str) else fields[self._read.text]
-        row = Row(number, where if name is None else str(name), where, own, self._read.text)
+        own = {
+            key: field for key, field in fields.items() if key not in (self._read.name, self._read.text_column, TEXT)
+        }
+        if isinstance(value, str) or self._read.text_column in fields:
+            own[TEXT] = value if isinstance(value, str) else fields[self._read.text_column]
+        row = Row(number, where if name is None else str(name), where, own, self._read.text_column)
         for key in (TEXT, *self._columns):
             if not _is_text(own.get(key)):
-                label = self._read.text if key == TEXT else key
-                done.bad.append(Bad.of(row, f"its {label!r} has half a surrogate pair and is not text"))
+                label = self._read.text_column if key == TEXT else key
+                done.bad.append(BadRow.of(row, f"its {label!r} has half a surrogate pair and is not text"))
                 return
         done.rows.append(row)
 
 
 def _is_text(value: Any) -> bool:
-    """Tell whether all strings in a value can be written down: JSON can spell what is no text."""
+    """Return whether all strings in a value can be written down: JSON can spell what is no text."""
     left = [value]
     while left:
         one = left.pop()
@@ -227,7 +229,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _plain(table: "pa.Table") -> "list[dict[str, Any] | EbertError]":
-    """Give the rows of a table as plain values, or why one has none: it may hold bytes that are no text."""
+    """Return the rows of a table as plain values, or why one has none: it may hold bytes that are no text."""
     try:
         with finding_damage():
             return list(table.to_pylist())
@@ -238,15 +240,11 @@ def _plain(table: "pa.Table") -> "list[dict[str, Any] | EbertError]":
 
 
 def _parse(line: bytes) -> dict[str, Any] | str:
-    try:
-        value = json.loads(_decode(line))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, EbertError):
-            raise
-        raise EbertError(f"it is not JSON ({error})") from None
-    if not isinstance(value, dict | str):
-        raise EbertError(f"it is not a JSON object but {type(value).__name__}")
-    return value
+    text = _decode(line)
+    if text.lstrip().startswith('"'):  # a text by itself
+        with suppress(ValueError):
+            return str(json.loads(text))
+    return records.parse_object(text)
 
 
 def _decode(line: bytes) -> str:
@@ -260,7 +258,7 @@ NOTE = b"ebert"  # the key of what a file of ours says about itself
 
 
 def need_pyarrow() -> None:
-    """Complain if pyarrow is missing."""
+    """Raise an error if pyarrow is missing."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError:
@@ -273,7 +271,7 @@ class DamageError(EbertError):
 
 @contextmanager
 def finding_damage() -> Iterator[None]:
-    """Give one error for the many that Arrow has for damage, and leave those of the disk, which have a number."""
+    """Raise one error for the many that Arrow has for damage; those of the disk, which have a number, stay."""
     import pyarrow as pa
 
     try:
@@ -285,7 +283,7 @@ def finding_damage() -> Iterator[None]:
 
 
 def open_parquet(path: Path) -> "pq.ParquetFile":
-    """Open a Parquet file, or say what is wrong with it."""
+    """Open a Parquet file; the error says what is wrong with it."""
     import pyarrow.parquet as pq
 
     try:
@@ -297,8 +295,8 @@ def open_parquet(path: Path) -> "pq.ParquetFile":
         ) from None
 
 
-def write(path: Path, table: "pa.Table", note: Mapping[str, Any]) -> None:
-    """Write a table and what is to be said about it. The same table gives the same bytes."""
+def write_parquet(path: Path, table: "pa.Table", note: Mapping[str, Any]) -> None:
+    """Write a table with a note about it. The same table gives the same bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -310,7 +308,7 @@ def write(path: Path, table: "pa.Table", note: Mapping[str, Any]) -> None:
 
 
 def read_note(path: Path) -> dict[str, Any] | None:
-    """Give what a file of ours says about itself; None if there is none or it is damaged."""
+    """Return what a file of ours says about itself; None if there is none or it is damaged."""
     import pyarrow.parquet as pq
 
     try:

@@ -1,4 +1,10 @@
-"""Running a job: plan, compare with what is there, do what is missing, and put the ends together."""
+"""Running a job in a folder: plan, compare with what is there, do what is missing, and sum up.
+
+`manifest.json` says what was done to what: inputs with their fingerprints, options, the model; and, when the job is
+complete, what came of it. The rows of each shard are a Parquet file, and bad rows are listed in `errors.jsonl`. The
+same command goes on with a job that was stopped; one with other inputs, options or another model is refused, as results
+of two kinds would be mixed.
+"""
 
 import json
 import re
@@ -14,22 +20,25 @@ from typing import Any
 from ebert import __version__
 from ebert._io import files, staging
 from ebert._io.progress import Advance, Watch, unwatched
-from ebert._io.staging import is_temporary
 from ebert._runs import alone_in, key_of, refuse_other, remove_halves, saying_where
 from ebert._workers import WorkerDiedError
-from ebert.bulk.inputs import MANIFEST, Plan, Shard, make_plan
-from ebert.bulk.job import Job
+from ebert.bulk.inputs import MANIFEST, Shard, ShardPlan, make_plan
+from ebert.bulk.job import BulkJob, located
 from ebert.bulk.local import Engine, LocalEngine
 from ebert.bulk.options import ReadOptions
-from ebert.bulk.rows import Reader, Row, need_pyarrow
-from ebert.bulk.worker import ATTEMPTS, KEY, MOST, ROWS, Report, Task, read_report
+from ebert.bulk.rows import Row, RowReader, need_pyarrow
+from ebert.bulk.worker import ATTEMPTS, KEY, MOST, ROWS, BulkTask, ShardReport, read_report
 from ebert.errors import EbertError
 
 ROW_FORMAT = "rows 1"  # what a row looks like; shards of another one are not mixed with these
+FORMAT = 1
+ERRORS, METRICS = "errors.jsonl", "metrics.json"
+
+_SHARD = re.compile(r"\d{6,}\.parquet")
 
 
 def run(
-    job: Job,
+    job: BulkJob,
     inputs: Sequence[str | Path],
     out: str | Path,
     *,
@@ -38,64 +47,53 @@ def run(
     overwrite: bool = False,
     watch: Watch = unwatched,
 ) -> dict[str, Any]:
-    """Do a job to every row of the inputs, or go on doing it, and give its manifest.
+    """Do a job to every row of the inputs, or go on doing it, and return its manifest.
 
     The folder `out` gets the rows of every shard (`rows/*.parquet`), `errors.jsonl` and `manifest.json`.
     """
     need_pyarrow()
     began, read, engine = time.monotonic(), read or ReadOptions(), engine or LocalEngine()
-    _refuse_inside(Path(out), inputs)
-    plan = make_plan(inputs, read, lambda source, columns: job.check(source, columns, read))
+    for given in inputs:
+        if Path(given).is_dir() and Path(out).resolve().is_relative_to(Path(given).resolve()):
+            raise EbertError(f"{out} is in {given}, which is read; choose a place outside")
+    job = located(job)
+    plan = make_plan(inputs, read, lambda source, columns: job.check_source(source, columns, read))
     job = job.prepared(lambda: _rows(plan, job, read))
-    model = job.load(device="cpu").identity  # what cannot be loaded is said now, not by every worker
-    identity = _identity(job, plan, read, model)
+    model = job.load(device="cpu").identity  # an error of loading comes now, not from every worker
+    identity = {
+        "ebert": f"{__version__}, {ROW_FORMAT}",
+        "job": job.kind,
+        "options": {**read.identity(), **job.settings()},
+        "model": model,
+        "inputs": plan.inputs,
+    }
     with opened(Path(out), identity, overwrite=overwrite) as folder:
         missing = [shard for shard in plan.shards if folder.report(shard) is None]
         folder.begin()
-        with saying_where(folder.path), _summing_up(folder, plan) as facts:
-            task = Task(job, read, folder.path, folder.key, model)
-            with watch(job.kind, total=plan.rows, unit="rows") as advance:
-                advance(plan.rows - sum(shard.rows for shard in missing))
-                _work(engine, task, missing, advance)
-            lost = [shard for shard in missing if folder.report(shard) is None]
-            if lost:
-                raise EbertError(
-                    f"{len(lost):,} shards were done but are not in {folder.path}, such as {lost[0].file}; --out must "
-                    "be in a folder that all machines share"
-                )
-            shown = job.finish(folder.path, [folder.file(shard) for shard in plan.shards])
-            facts |= {**engine.facts(), "seconds": round(time.monotonic() - began, 1)}
-        manifest = facts.pop("manifest")
+        facts: dict[str, Any] = {"not read": plan.others} if plan.others else {}
+        with saying_where(folder.path):
+            try:
+                with watch(job.kind, total=plan.rows, unit="rows") as advance:
+                    advance(plan.rows - sum(shard.rows for shard in missing))
+                    _work(engine, BulkTask(job, read, folder.path, folder.key, model), missing, advance)
+                folder.check_there(missing)
+                shown = job.finish(folder.path, [folder.file(shard) for shard in plan.shards])
+                facts |= {**engine.facts(), "seconds": round(time.monotonic() - began, 1)}
+            finally:  # also if the work is stopped
+                manifest = folder.finish(plan.shards, facts)
     if not manifest["rows"]:
-        raise EbertError(f"nothing came of any row; {folder.path / 'errors.jsonl'} says why")
+        raise EbertError(f"nothing came of any row; {folder.path / ERRORS} says why")
     return {**manifest, **shown, "out": str(folder.path)}
 
 
-def _refuse_inside(out: Path, inputs: Sequence[str | Path]) -> None:
-    """Complain if what is written would be read, the next time."""
-    for given in inputs:
-        if Path(given).is_dir() and out.resolve().is_relative_to(Path(given).resolve()):
-            raise EbertError(f"{out} is in {given}, which is read; choose a place outside")
-
-
-def _rows(plan: Plan, job: Job, read: ReadOptions) -> Iterator[Row]:
+def _rows(plan: ShardPlan, job: BulkJob, read: ReadOptions) -> Iterator[Row]:
     """Read all rows, for a job that must know them before the first is worked on."""
-    with closing(Reader(read, job.columns)) as reader:
+    with closing(RowReader(read, job.columns)) as reader:
         for shard in plan.shards:
             yield from reader(shard).rows
 
 
-def _identity(job: Job, plan: Plan, read: ReadOptions, model: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "ebert": f"{__version__}, {ROW_FORMAT}",
-        "job": job.kind,
-        "options": {**read.identity(), **job.options()},
-        "model": model,
-        "inputs": plan.inputs,
-    }
-
-
-def _work(engine: Engine, task: Task, missing: Sequence[Shard], advance: Advance) -> None:
+def _work(engine: Engine, task: BulkTask, missing: Sequence[Shard], advance: Advance) -> None:
     """Do shards until all are done. What was left out because a worker died is done again by another."""
     waiting = {shard.number: shard for shard in missing}
     idle = 0
@@ -114,24 +112,6 @@ def _work(engine: Engine, task: Task, missing: Sequence[Shard], advance: Advance
             raise died or EbertError(f"{len(waiting):,} shards were given to workers and never came back")
 
 
-@contextmanager
-def _summing_up(folder: "JobFolder", plan: Plan) -> Iterator[dict[str, Any]]:
-    """Write the list of bad rows and the manifest, also if the work is stopped."""
-    facts: dict[str, Any] = {}
-    if plan.others:
-        facts["not read"] = plan.others
-    try:
-        yield facts
-    finally:
-        facts["manifest"] = folder.finish(plan.shards, facts)
-
-
-ERRORS, METRICS = "errors.jsonl", "metrics.json"
-FORMAT = 1
-
-_SHARD = re.compile(r"\d{6,}\.parquet")
-
-
 class JobFolder:
     """The folder of a job that is this process's alone."""
 
@@ -139,16 +119,24 @@ class JobFolder:
         self.path, self.identity, self.key = path, identity, key_of(identity)
 
     def file(self, shard: Shard) -> Path:
-        """Give the place of a shard's rows."""
+        """Return the place of a shard's rows."""
         return self.path / ROWS / shard.file
 
-    def report(self, shard: Shard) -> Report | None:
-        """Give what came of a shard, if it is done."""
+    def report(self, shard: Shard) -> ShardReport | None:
+        """Return what came of a shard, if it is done."""
         found = read_report(self.file(shard), self.key)
         return found[0] if found else None
 
+    def check_there(self, shards: Sequence[Shard]) -> None:
+        """Raise an error about shards that were done but are not in the folder."""
+        if lost := [shard for shard in shards if self.report(shard) is None]:
+            raise EbertError(
+                f"{len(lost):,} shards were done but are not in {self.path}, such as {lost[0].file}; --out must be in "
+                "a folder that all machines share"
+            )
+
     def finish(self, shards: Sequence[Shard], facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Put the bad rows together, and write the manifest: what there is, and whether that is all."""
+        """List the bad rows, and write the manifest: what there is, and whether that is all."""
         dropped: Counter[str] = Counter()
         reports: list[dict[str, Any]] = []
         total = Counter(rows=0, errors=0, blank=0)
@@ -197,7 +185,7 @@ def opened(folder: Path, identity: dict[str, Any], *, overwrite: bool = False) -
 
 
 def _compare(folder: Path, identity: Mapping[str, Any], *, overwrite: bool) -> None:
-    """See that the job in a folder is this one, or make room for it."""
+    """Raise an error if the job in a folder is another one, or make room for the new one."""
     before = files.read_json(folder / MANIFEST, "a job")
     if before.get("kind") != "bulk":
         raise EbertError(f"{folder} holds something else (its {MANIFEST} is not of a job); choose another --out")
@@ -225,7 +213,7 @@ def _remove_halves(folder: Path) -> None:
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether a file or folder is one that 0.1 wrote before the manifest."""
+    """Return whether a file or folder is one that 0.1 wrote before the manifest."""
     if file.name in (ROWS, ATTEMPTS):
         return file.is_dir() and not any(file.iterdir())
-    return file.name == KEY or is_temporary(file.name, KEY)
+    return file.name == KEY or staging.is_temporary(file.name, KEY)

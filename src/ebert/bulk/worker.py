@@ -1,4 +1,8 @@
-"""A shard from beginning to end, in the process that does it: rows are read, worked on and written, all at once."""
+"""A shard from beginning to end, in the process that does it: rows are read, worked on and written.
+
+A worker may die through no fault of the shard, so a shard is tried again as it is. If it was begun twice and never
+done, it is done row by row, and a row at which a worker dies twice then is to blame.
+"""
 
 import os
 import platform
@@ -12,21 +16,24 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ebert.bulk import rows
 from ebert.bulk.inputs import Shard
-from ebert.bulk.job import Done, Job, Worker
+from ebert.bulk.job import BulkJob, BulkWorker, RowResults
 from ebert.bulk.options import ReadOptions
-from ebert.bulk.rows import Bad, Reader, Row
+from ebert.bulk.rows import BadRow, Row, RowReader, read_note, write_parquet
 from ebert.errors import EbertError
 
 ROWS, ATTEMPTS, KEY = "rows", "attempts", "job.key"
+BEGUN, THROUGH = "begun", "through"
+TRIES = 2  # as a whole, and then at a row
+MOST = 18  # in all: where more than eight rows of one shard kill their worker, it is not the rows
+REASON = "its worker died at this row, and another one did so, too: is it too large for the memory?"
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class BulkTask:
     """All that a worker has to know, whatever engine it works for."""
 
-    job: Job
+    job: BulkJob
     read: ReadOptions
     folder: Path
     key: str  # of the job: what it writes is marked with it
@@ -36,7 +43,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ShardReport:
     """What came of a shard."""
 
     shard: int
@@ -55,12 +62,12 @@ class Report:
 class ShardWork:
     """Does shards, one after the other. It can be sent to another process, and loads the model there, once."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: BulkTask) -> None:
         self.task = task
-        self._worker: Worker | None = None
-        self._reader: Reader | None = None
+        self._worker: BulkWorker | None = None
+        self._reader: RowReader | None = None
 
-    def __call__(self, shard: Shard) -> Report:
+    def __call__(self, shard: Shard) -> ShardReport:
         """Do a shard. What is raised can be sent to other processes."""
         try:
             return self._do(shard)
@@ -69,7 +76,7 @@ class ShardWork:
         except Exception as error:
             raise RuntimeError(f"{type(error).__name__}: {error}\n{traceback.format_exc()}") from None
 
-    def _do(self, shard: Shard) -> Report:
+    def _do(self, shard: Shard) -> ShardReport:
         _check_folder(self.task)
         attempts = Attempts(self.task.folder / ATTEMPTS / f"{shard.number:06d}")
         careful, fatal = attempts.begin()
@@ -77,22 +84,22 @@ class ShardWork:
         read = reader(shard)
         done = _row_by_row(read.rows, worker, attempts, fatal) if careful else worker(read.rows)
         bad = sorted([*read.bad, *done.bad], key=lambda one: one.row)
-        report = Report(shard.number, done.table.num_rows, len(bad), read.blank, dict(done.dropped), _name())
+        report = ShardReport(shard.number, done.table.num_rows, len(bad), read.blank, dict(done.dropped), _name())
         if report.read != shard.rows:
             raise AssertionError(f"{shard.rows} rows became {report.read}")
         note = {**asdict(report), "bad": [asdict(one) for one in bad], "key": self.task.key}
         note.pop("worker")  # the bytes do not tell who did it
-        rows.write(self.task.folder / ROWS / shard.file, done.table, note)
+        write_parquet(self.task.folder / ROWS / shard.file, done.table, note)
         attempts.end()
         return report
 
     def close(self) -> None:
-        """Let go of files and the model."""
+        """Close files and drop the model."""
         if self._reader is not None:
             self._reader.close()
         self._worker = self._reader = None
 
-    def _load(self) -> tuple[Reader, Worker]:
+    def _load(self) -> tuple[RowReader, BulkWorker]:
         """Load what is not loaded yet."""
         if self._worker is None or self._reader is None:
             with _threads(self.task.threads):
@@ -102,24 +109,24 @@ class ShardWork:
                     f"the model that {_name()} has is not the one that the job was begun with; all machines need the "
                     "same model, encoder and store, at the same place"
                 )
-            self._reader = Reader(self.task.read, self.task.job.columns)
+            self._reader = RowReader(self.task.read, self.task.job.columns)
         return self._reader, self._worker
 
 
-def read_report(path: Path, key: str) -> tuple[Report, list[Bad]] | None:
-    """Give what a shard's file says about it; None if there is none, or it is damaged or of another job."""
-    note = rows.read_note(path)
+def read_report(path: Path, key: str) -> tuple[ShardReport, list[BadRow]] | None:
+    """Return what a shard's file says about it; None if there is none, or it is damaged or of another job."""
+    note = read_note(path)
     if note is None or note.pop("key", None) != key:
         return None
-    bad = [Bad(**one) for one in note.pop("bad")]
-    return Report(**note), bad
+    bad = [BadRow(**one) for one in note.pop("bad")]
+    return ShardReport(**note), bad
 
 
-def _row_by_row(rows: Sequence[Row], worker: Worker, attempts: "Attempts", fatal: set[int]) -> Done:
+def _row_by_row(rows: Sequence[Row], worker: BulkWorker, attempts: "Attempts", fatal: set[int]) -> RowResults:
     """Work on one row after the other, noting each: one of them kills its worker."""
     import pyarrow as pa
 
-    tables, bad = [worker(()).table], [Bad.of(row, REASON) for row in rows if row.number in fatal]
+    tables, bad = [worker(()).table], [BadRow.of(row, REASON) for row in rows if row.number in fatal]
     dropped: Counter[str] = Counter()
     for row in rows:
         if row.number not in fatal:
@@ -129,11 +136,11 @@ def _row_by_row(rows: Sequence[Row], worker: Worker, attempts: "Attempts", fatal
             bad += done.bad
             dropped += done.dropped
     attempts.through()
-    return Done(pa.concat_tables(tables).combine_chunks(), bad, dropped)
+    return RowResults(pa.concat_tables(tables).combine_chunks(), bad, dropped)
 
 
-def _check_folder(task: Task) -> None:
-    """Complain early if this machine does not see what the job is to be written to."""
+def _check_folder(task: BulkTask) -> None:
+    """Raise an error early if this machine does not see what the job is to be written to."""
     try:
         found = (task.folder / KEY).read_text("ascii")
     except FileNotFoundError:
@@ -157,14 +164,8 @@ def _threads(many: int | None) -> Iterator[None]:
 
 
 def _name() -> str:
-    """Name this process among those of all machines."""
+    """Return the name of this process among those of all machines."""
     return f"{platform.node()}:{os.getpid()}"
-
-
-BEGUN, THROUGH = "begun", "through"
-TRIES = 2  # as a whole, and then at a row
-MOST = 18  # in all: where more than eight rows of one shard kill their worker, it is not the rows
-REASON = "its worker died at this row, and another one did so, too: is it too large for the memory?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ class Attempts:
     path: Path
 
     def begin(self) -> tuple[bool, set[int]]:
-        """Note that the shard is begun. Give whether it must be done row by row, and the rows to leave out."""
+        """Note that the shard is begun. Return whether it must be done row by row, and the rows to leave out."""
         lines = self.path.read_text("ascii").splitlines() if self.path.exists() else []
         last = Counter(line for line, after in pairwise([*lines, BEGUN]) if after == BEGUN and line.isdecimal())
         fatal = {int(row) for row, deaths in last.items() if deaths >= TRIES}

@@ -1,14 +1,14 @@
 """``ebert corpus``: from Wikipedia dumps to the text, links and mentions that vectors are trained on."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ebert._options import cli_options
+from ebert.bulk.options import WORKER_FIELDS, EngineOptions
 from ebert.cli.common import json_option, overwrite_option, print_facts, print_json, print_table
-from ebert.cli.engine import engine_option, tasks_of
 from ebert.wikipedia.options import CorpusOptions
 
 if TYPE_CHECKING:
@@ -31,17 +31,11 @@ def group() -> None:
 @click.argument("dump", nargs=-1, required=True)
 @click.option("--out", required=True, help="The folder of the new corpus.")
 @cli_options(CorpusOptions)
-@engine_option
+@cli_options(EngineOptions, into="engine", without=WORKER_FIELDS)
 @overwrite_option
 @json_option
 def build(
-    dump: tuple[str, ...],
-    out: str,
-    options: CorpusOptions,
-    engine: str,
-    address: str | None,
-    overwrite: bool,
-    as_json: bool,
+    dump: tuple[str, ...], out: str, options: CorpusOptions, engine: EngineOptions, overwrite: bool, as_json: bool
 ) -> None:
     """Make a corpus of MediaWiki exports (.xml, .xml.bz2, .xml.gz), such as a Wikipedia's pages-articles dump.
 
@@ -55,7 +49,11 @@ def build(
     from ebert._io.progress import progress
     from ebert.wikipedia.build import build_corpus
 
-    run = tasks_of(engine, address, options.threads)
+    run = None
+    if engine.engine == "ray":
+        from ebert.bulk.ray import RayTasks
+
+        run = RayTasks(replace(engine, workers=options.threads))
     dumps = [str(Path(path).absolute()) for path in dump] if run else dump  # other machines know no folder of ours
     try:
         corpus = build_corpus(dumps, out, overwrite=overwrite, run=run, watch=progress, **asdict(options))

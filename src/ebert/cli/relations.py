@@ -1,33 +1,25 @@
 """``ebert relations``: classify the relation between two entities in a sentence."""
 
+import re
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebert._names import find_local
-from ebert.cli.common import (
-    Command,
-    json_option,
-    overwrite_option,
-    print_facts,
-    print_json,
-    print_search,
-    schedule_options,
-)
-from ebert.cli.relation_texts import Given, as_value, show
+from ebert._options import cli_options
+from ebert.cli.common import Command, json_option, overwrite_option, print_facts, print_json, print_search
 from ebert.errors import EbertError
 from ebert.finetuning.options import RATES
-from ebert.model import modes
+from ebert.relations.options import VARIANTS, RelationTrainingOptions, ResolvingOptions
 
 if TYPE_CHECKING:
-    from ebert.model.ebert import EBert
+    from ebert.relations.classifier import RelationPrediction
     from ebert.relations.data import Sample
 
-MODES = (*modes.MODES, "wikipedia2vec-concat", "wikipedia2vec-replace")
 EPOCHS = (3, 4, 5, 6, 7, 8, 9, 10)  # of the paper's grid, which is that of ERNIE
 FILE = click.Path(path_type=Path)
 
@@ -38,23 +30,15 @@ def group() -> None:
 
 
 def training_options(command: Command) -> Command:
-    """Add what `train` and `search` have in common."""
+    """Add what `train` and `search` have in common, beside the options of the training itself."""
     for option in reversed(
         (
             click.option("--model", required=True,
                          help="A model made by 'ebert align', or 'starter'; with --mode bert also an encoder."),
-            click.option("--mode", type=click.Choice(MODES), required=True, help="How entities are fed."),
+            click.option("--mode", type=click.Choice(list(VARIANTS)), required=True, help="How entities are fed."),
             click.option("--out", required=True, type=FILE, help="The folder of the run; run again to go on."),
-            click.option("--batch", type=int, default=32, show_default=True, help="Samples in a step."),
-            click.option("--seed", type=int, default=0, show_default=True, help="Of the new layer, dropout and order."),
-            click.option("--samples", type=int,
-                         help="Training samples to use, evenly over the relations.  [default: all]"),
-            click.option("--dev-samples", type=int, help="Dev samples to choose the best epoch by.  [default: all]"),
-            schedule_options(checkpoint_steps=125),
             click.option("--ids", type=FILE, help="A table of Wikidata ids and titles, for stores that know no ids."),
-            click.option("--ids-only", is_flag=True, help="Keep to the entities that the data names."),
-            click.option("--threshold", type=float, default=0.5, show_default=True,
-                         help="Share of a surface's links that its commonest entity must have."),
+            cli_options(ResolvingOptions, into="resolving"),
             click.option("--vectors", help="Where the model's store is now, if not where it was."),
             click.option("--device", type=click.Choice(["cpu"]), help="Keep to the CPU.  [default: a GPU if there is]"),
         )
@@ -65,13 +49,12 @@ def training_options(command: Command) -> Command:
 
 @group.command("train")
 @click.argument("data", type=FILE)
-@click.option("--epochs", type=int, default=10, show_default=True, help="Passes over the training set.")
-@click.option("--learning-rate", type=float, default=5e-5, show_default=True, help="Highest rate of the schedule.")
 @training_options
+@cli_options(RelationTrainingOptions)
 @json_option
 def train(
-    data: Path, model: str, mode: str, out: Path, ids: Path | None, ids_only: bool, threshold: float,
-    vectors: str | None, device: str | None, as_json: bool, **options: Any,
+    data: Path, model: str, mode: str, out: Path, options: RelationTrainingOptions, ids: Path | None,
+    vectors: str | None, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
     """Fine-tune a classifier on DATA, a folder with train and dev: FewRel's .json, or .jsonl of your own.
 
@@ -79,15 +62,13 @@ def train(
     Example:
       ebert relations train fewrel --model enwiki-ebert --mode concat --epochs 3 --out runs/concat
     """
-    _need_accelerate()
     from ebert.finetuning.run import leads
-    from ebert.relations.options import RelationTrainingOptions
+    from ebert.relations.classifier import load_model
     from ebert.relations.train import train as run
 
-    metrics = run(
-        data, _load(model, mode, vectors), out, mode=mode, options=RelationTrainingOptions(**options),
-        **_resolving(ids, ids_only, threshold), device=device, command=_command(), say=_say,
-    )  # fmt: skip
+    how["ids"] = _read_ids(ids)
+    loaded = load_model(model, mode, vectors)
+    metrics = run(data, loaded, out, mode=mode, options=options, command=_command(), say=_say, **how)
     if not leads():
         return
     if as_json:
@@ -98,7 +79,7 @@ def train(
 
 
 @group.command("evaluate")
-@click.argument("run", type=FILE)
+@click.argument("run")
 @click.argument("data", type=FILE)
 @click.option("--samples", type=click.IntRange(min=1), help="How many, evenly over the relations.  [default: all]")
 @click.option("--keep", is_flag=True, help="Also write the figures and all answers into RUN, for 'relations report'.")
@@ -106,7 +87,7 @@ def train(
 @click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
 @json_option
 def evaluate(
-    run: Path, data: Path, samples: int | None, keep: bool, vectors: str | None, device: str | None, as_json: bool
+    run: str, data: Path, samples: int | None, keep: bool, vectors: str | None, device: str | None, as_json: bool
 ) -> None:
     """Evaluate the best classifier of RUN on a labelled file, DATA.
 
@@ -119,15 +100,15 @@ def evaluate(
     from ebert.relations.data import fixed_subset, read
 
     if keep:
-        evaluating.see_complete(run)
-    chosen = read(data)  # a bad file is told before the classifier is loaded
+        evaluating.check_complete(Path(run))
+    chosen = read(data)  # an error of the file comes before the classifier is loaded
     if samples is not None:
         chosen = fixed_subset(chosen, samples)
     classifier = RelationClassifier.from_pretrained(run, vectors=vectors, device=device)
     evaluation = evaluating.evaluate(classifier, chosen)
     value = evaluation.as_json()
     if keep:
-        evaluation.keep(run, data)
+        evaluation.keep(Path(run), data)
     if as_json:
         print_json(value)
         return
@@ -147,7 +128,7 @@ def evaluate(
 
 
 @group.command("predict")
-@click.argument("run", type=FILE)
+@click.argument("run")
 @click.argument("text", nargs=-1)
 @click.option("--data", type=FILE, help="A file instead of TEXT: FewRel's JSON, or lines.")
 @click.option("--object-first", is_flag=True, help="In a marked text, the first mention is the object.")
@@ -156,10 +137,10 @@ def evaluate(
 @click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
 @json_option
 def predict(
-    run: Path, text: tuple[str, ...], data: Path | None, object_first: bool, top: int, vectors: str | None,
+    run: str, text: tuple[str, ...], data: Path | None, object_first: bool, top: int, vectors: str | None,
     device: str | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Tell the relation between the two mentions of texts, with the best classifier of RUN.
+    """Find the relation between the two mentions of texts, with the best classifier of RUN.
 
     Mentions are written [[Title]] or [[Title|surface]]; the first is the subject and the second the object. Lines of
     --data, or of standard input if there is neither --data nor TEXT, may be such texts or JSON as for training.
@@ -176,15 +157,83 @@ def predict(
     samples: Iterable[Sample] = given.all_of(data) if data else given.texts(text) if text else given.stream(sys.stdin)
     classifier = RelationClassifier.from_pretrained(run, vectors=vectors, device=device)
     count = 0
-    for count, prediction in enumerate(classifier(samples, top=top), 1):  # noqa: B007
+    for count, prediction in enumerate(classifier.stream(samples, top=top), 1):  # noqa: B007
         if as_json:
-            print_json(as_value(prediction, classifier.names))
+            print_json(_as_json(prediction, classifier.names))
         else:
-            show(prediction, classifier.names)
+            _show(prediction, classifier.names)
     if given.fault:
         raise given.fault
     if not count:
         raise EbertError("there is no text to classify; give it as an argument, by --data or on standard input")
+
+
+@dataclass
+class Given:
+    """What `predict` is asked about: lines of JSON, or texts with markup."""
+
+    object_first: bool
+    fault: EbertError | None = None
+    """What is wrong with a stream; it ends there, so that the answers before it are printed first."""
+
+    def sample(self, line: str, where: str) -> "Sample":
+        """Read a line."""
+        from ebert.relations.data import as_sample, read_line
+
+        if line.lstrip().startswith("{"):
+            return read_line(line, where)
+        sample = as_sample(line, where)
+        return replace(sample, subject=sample.object, object=sample.subject) if self.object_first else sample
+
+    def texts(self, texts: Iterable[str]) -> "list[Sample]":
+        """Read the arguments."""
+        return [self.sample(text, f"text {number}") for number, text in enumerate(texts, 1)]
+
+    def all_of(self, path: Path) -> "list[Sample]":
+        """Read a file: samples as for training, or lines of which some have markup."""
+        from ebert._io.records import read_text
+        from ebert.relations.data import parse
+
+        text = read_text(path)
+        lines = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+        if re.match(r"\s*\[(?!\[)", text) or all(line.lstrip().startswith("{") for _, line in lines):
+            return parse(text, path.name)  # as a whole, as FewRel's starts are corrected by all of them
+        return [self.sample(line, f"{path.name}, line {n}") for n, line in lines]
+
+    def stream(self, lines: Iterable[str]) -> "Iterator[Sample]":
+        """Read lines as they come."""
+        try:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield self.sample(line.rstrip("\r\n"), f"line {number}")
+        except UnicodeDecodeError as error:
+            self.fault = EbertError(f"standard input is not UTF-8 ({error})")
+        except EbertError as error:
+            self.fault = error
+
+
+def _as_json(prediction: "RelationPrediction", names: Mapping[str, str]) -> dict[str, Any]:
+    """Return a prediction for programs, with what the relations are called where that is known."""
+    sample = prediction.sample
+    value: dict[str, Any] = {"text": sample.text}
+    roles = ("subject", sample.subject), ("object", sample.object)
+    for (role, span), title in zip(roles, prediction.entities, strict=True):
+        value[role] = {"start": span.start, "end": span.end, "text": sample.surface(span), "entity": title}
+    value["relations"] = [
+        {"relation": label, **({"name": names[label]} if label in names else {}), "probability": share}
+        for label, share in prediction.relations
+    ]
+    return value
+
+
+def _show(prediction: "RelationPrediction", names: Mapping[str, str]) -> None:
+    """Print a prediction for people."""
+    value = _as_json(prediction, names)
+    click.secho(value["text"], bold=True)
+    for role in ("subject", "object"):
+        click.echo(f"  {role:<8}{value[role]['text']} ({value[role]['entity'] or 'no vector'})")
+    for label, share in prediction.relations:
+        click.echo(f"  {share:6.1%}  {label} {names.get(label, '')}".rstrip())
 
 
 @group.command("search")
@@ -193,11 +242,11 @@ def predict(
 @click.option("--epochs", type=int, multiple=True, default=EPOCHS, show_default=True, help="May be repeated.")
 @click.option("--keep-all", is_flag=True, help="Keep all classifiers, not only the best.")
 @training_options
+@cli_options(RelationTrainingOptions, without=("learning_rate", "epochs"))
 @json_option
 def search(
-    data: Path, learning_rate: tuple[float, ...], epochs: tuple[int, ...], keep_all: bool, model: str, mode: str,
-    out: Path, ids: Path | None, ids_only: bool, threshold: float, vectors: str | None, device: str | None,
-    as_json: bool, **options: Any,
+    data: Path, learning_rate: tuple[float, ...], epochs: tuple[int, ...], model: str, mode: str, out: Path,
+    ids: Path | None, vectors: str | None, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
     """Train with every learning rate and number of epochs of a grid, and draw the expected maximum performance.
 
@@ -205,16 +254,14 @@ def search(
     Example:
       ebert relations search fewrel --model enwiki-ebert --mode concat --out searches/concat
     """
-    _need_accelerate()
     from ebert.finetuning.run import CURVE
-    from ebert.relations.options import RelationTrainingOptions
+    from ebert.relations.classifier import load_model
     from ebert.relations.train import search as run
     from ebert.report.training_curves import draw_expected_maximum
 
     result = run(
-        data, lambda: _load(model, mode, vectors), out, mode=mode, options=RelationTrainingOptions(**options),
-        rates=learning_rate, epochs=epochs, **_resolving(ids, ids_only, threshold), device=device, keep_all=keep_all,
-        command=_command(), say=_say,
+        data, lambda: load_model(model, mode, vectors), out, mode=mode, rates=learning_rate, epochs=epochs,
+        ids=_read_ids(ids), command=_command(), say=_say, **how,
     )  # fmt: skip
     drawn = f"the curve of the expected maximum is in {out / CURVE}"
     try:
@@ -224,8 +271,8 @@ def search(
     _say(drawn)
     if as_json:
         print_json(result)
-        return
-    print_search(result, "epochs")
+    else:
+        print_search(result, "epochs")
 
 
 @group.command("report")
@@ -252,30 +299,10 @@ def report(runs: tuple[Path, ...], out: Path, resamples: int, overwrite: bool, a
     click.echo(f"wrote {out}: open {out / 'index.html'}")
 
 
-def _load(model: str, mode: str, vectors: str | None) -> "EBert":
-    from ebert.model.ebert import EBert
-
-    folder = find_local(model, "model")
-    if mode != "bert" or (folder is not None and (folder / "ebert.json").is_file()):
-        return EBert.from_pretrained(model, vectors=vectors)
-    if vectors:
-        raise EbertError("--vectors goes with a model made by 'ebert align', not with an encoder")
-    return EBert.plain(model)
-
-
-def _resolving(ids: Path | None, ids_only: bool, threshold: float) -> dict[str, Any]:
-    from ebert.relations.data import ResolvingOptions
+def _read_ids(path: Path | None) -> dict[int, str] | None:
     from ebert.vectors.wikidata_ids import read_ids
 
-    options = ResolvingOptions(ids_only=ids_only, threshold=threshold)
-    return {"resolving": options, "ids": read_ids(ids) if ids else None}
-
-
-def _need_accelerate() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("accelerate") is None:
-        raise EbertError("training needs accelerate: pip install 'ebert[relations]'")
+    return read_ids(path) if path else None
 
 
 def _command() -> str:

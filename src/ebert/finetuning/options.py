@@ -1,10 +1,12 @@
-"""What every fine-tuning can be told; relations and linking add what is theirs."""
+"""The options that every fine-tuning has; relations and linking add theirs."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 from ebert._options import Options, option
 
+Say = Callable[[str], None]  # what trainings tell people
 Precision = Literal["fp32", "bf16", "fp16"]
 RATES = (2e-5, 3e-5, 5e-5)
 """Learning rates of the paper's grids."""
@@ -22,3 +24,14 @@ class FinetuningOptions(Options):
     weight_decay: float = option(0.01, "AdamW's weight decay.", low=0)
     checkpoint_steps: int = option(125, "Steps between two checkpoints, from which a killed run goes on.", low=1)
     precision: Precision = option("fp32", "What is computed in; the mixed ones are for GPUs.")
+
+
+def split_options(given: dict[str, Any], *classes: Any) -> tuple[Any, ...]:
+    """Return an instance of each class with those of the given options that are its fields."""
+    names = [{field.name for field in fields(cls)} for cls in classes]
+    if unknown := given.keys() - set().union(*names):
+        raise TypeError(f"there is no option {', '.join(sorted(unknown))}")
+    return tuple(
+        cls(**{name: value for name, value in given.items() if name in own})
+        for cls, own in zip(classes, names, strict=True)
+    )

@@ -1,28 +1,46 @@
-"""The folder of a training run: `run.json` says what is trained on what, `metrics.json` how well; the best is kept."""
+"""The folder of a training run, and a search over a grid of configurations.
+
+`run.json` says what is trained on what, `metrics.json` how well; the best model is kept, and checkpoints until the run
+is complete. A search has the folder of a run for each configuration, and says what to expect of a search of some size
+(appendix of the paper).
+"""
 
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ebert import __version__
 from ebert._io import files
 from ebert._runs import LOCK, alone_in
 from ebert.errors import EbertError
-from ebert.finetuning.trainer import Say
-from ebert.model.ebert import EBert
+from ebert.finetuning.options import FinetuningOptions, Say
 from ebert.model.encoder import fingerprint
 
+if TYPE_CHECKING:
+    from ebert.model.ebert import EBert
+
 RUN, METRICS, CHECKPOINTS = "run.json", "metrics.json", "checkpoints"
+SEARCH, GRID, CURVE = "search.json", "grid.json", "curve.svg"
+
+Chosen = TypeVar("Chosen", bound=FinetuningOptions)
 
 
 def leads() -> bool:
-    """Whether this is the process that writes and speaks, of those that a launcher has started for one training."""
+    """Return whether this is the process that writes and prints, of those that a launcher started for one training."""
     return os.environ.get("RANK", "0") == "0"
+
+
+def need_accelerate(extra: str) -> None:
+    """Raise an error if the Trainer of transformers lacks what it needs; `extra` is the one that has it."""
+    if find_spec("accelerate") is None:
+        raise EbertError(f"training needs accelerate: pip install 'ebert[{extra}]'")
 
 
 @contextmanager
@@ -45,9 +63,9 @@ def alone(out: Path) -> Iterator[None]:
 
 
 def begin(out: Path, info: Mapping[str, Any], same: Sequence[str]) -> dict[str, Any] | None:
-    """See that the folder is new or has the same run in it; give the metrics of one that is complete.
+    """Return the metrics of a complete run, or None if there is something to train.
 
-    `same` are the parts of `run.json` that a run must have in common with one it goes on with.
+    Raise `EbertError` if the folder holds another run; `same` are the parts of `run.json` by which they are compared.
     """
     if not (out / RUN).is_file():
         return None
@@ -68,22 +86,21 @@ def begin(out: Path, info: Mapping[str, Any], same: Sequence[str]) -> dict[str, 
 
 
 def announce(out: Path, info: Mapping[str, Any]) -> None:
-    """Say in the folder what is being trained there."""
+    """Write into the folder what is being trained there."""
     if leads():
         files.write_json(out / RUN, {**info, "complete": False})
 
 
 def finish(out: Path, info: Mapping[str, Any], metrics: Mapping[str, Any]) -> None:
-    """Write the metrics, say that the run is complete, and remove its checkpoints."""
-    if not leads():
-        return
-    files.write_json(out / METRICS, _finite(dict(metrics)))
-    files.write_json(out / RUN, {**info, "complete": True})
-    shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
+    """Write the metrics, mark the run as complete, and remove its checkpoints."""
+    if leads():
+        files.write_json(out / METRICS, _finite(dict(metrics)))
+        files.write_json(out / RUN, {**info, "complete": True})
+        shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
 
 
-def describe(model: EBert) -> dict[str, Any]:
-    """Say which encoder, store and alignment a model has."""
+def describe(model: "EBert") -> dict[str, Any]:
+    """Return which encoder, store and alignment a model has."""
     facts: dict[str, Any] = {
         "encoder": {"name": model.name, "fingerprint": fingerprint(model.encoder, model.tokenizer)}
     }
@@ -100,7 +117,7 @@ def describe(model: EBert) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """Put null where a number is not one: JSON has no other word for it."""
+    """Return a JSON value with null in the place of every number that is none."""
     if isinstance(value, dict):
         return {key: _finite(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -108,34 +125,13 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-SEARCH, GRID, CURVE = "search.json", "grid.json", "curve.svg"
-
-Configuration = Mapping[str, float]
-
-
-def expected_maximum(values: Sequence[float]) -> list[float]:
-    """Give the expected best score of 1, 2, ... as many drawn configurations as there are."""
-    ordered, count = sorted(values), len(values)
-    return [
-        sum(value * ((i / count) ** n - ((i - 1) / count) ** n) for i, value in enumerate(ordered, 1))
-        for n in range(1, count + 1)
-    ]
-
-
-def grid(**values: Iterable[float]) -> list[dict[str, float]]:
-    """Give all combinations of two or more lists of values, each value once."""
-    found: list[dict[str, float]] = [{}]
-    for name, some in values.items():
-        own = list(dict.fromkeys(some))
-        if not own:
-            raise EbertError(f"a search needs at least one value for {name.replace('_', ' ')}")
-        found = [{**before, name: value} for before in found for value in own]
-    return found
+# Search
 
 
 def search(
-    configurations: Sequence[Configuration],
-    train: Callable[[Configuration, Path], Mapping[str, Any]],
+    options: Chosen,
+    grid: Mapping[str, Sequence[float]],
+    train: Callable[[Chosen, Path], Mapping[str, Any]],
     out: Path,
     *,
     info: Mapping[str, Any],
@@ -143,18 +139,26 @@ def search(
     keep_all: bool = False,
     say: Say,
 ) -> dict[str, Any]:
-    """Train every configuration into a folder of its own under `out`, and say which is best on the dev set.
+    """Train every combination of a grid of options into a folder of its own under `out`; return what was found.
 
-    `train` gives the metrics of a run; one that is complete is not trained again. Only the best model so far (the
+    `train` returns the metrics of a run; one that is complete is not trained again. Only the best model so far (the
     folder `model` of its run) is kept, unless `keep_all`. `info` goes into `search.json`.
     """
-    names = ["-".join(f"{value:g}" for value in one.values()) for one in configurations]
-    _see_nothing_is_lost(out, names)
+    values = [list(dict.fromkeys(some)) for some in grid.values()]
+    for name, some in zip(grid, values, strict=True):
+        if not some:
+            raise EbertError(f"a search needs at least one value for {name.replace('_', ' ')}")
+    combinations = [dict(zip(grid, some, strict=True)) for some in product(*values)]
+    chosen = [
+        replace(options, **cast("Any", one)) for one in combinations
+    ]  # a bad value is an error before the first training
+    names = ["-".join(f"{value:g}" for value in one.values()) for one in combinations]
+    _refuse_smaller_grid(out, names)
     found: list[dict[str, Any]] = []
-    for number, (name, one) in enumerate(zip(names, configurations, strict=True), 1):
+    for number, (name, one) in enumerate(zip(names, combinations, strict=True), 1):
         named = {key.replace("_", " "): value for key, value in one.items()}
-        say(f"configuration {number} of {len(configurations)}: {', '.join(f'{k} {v:g}' for k, v in named.items())}")
-        metrics = train(one, out / name)
+        say(f"configuration {number} of {len(names)}: {', '.join(f'{k} {v:g}' for k, v in named.items())}")
+        metrics = train(chosen[number - 1], out / name)
         files.write_json(out / GRID, {"grid": names})
         found.append({"run": name, **named, "best epoch": metrics["best epoch"], "dev": metrics["dev"]})
         best = max(found, key=lambda result: result["dev"]["f1"])  # the first of equals
@@ -174,8 +178,21 @@ def search(
     return result
 
 
-def _see_nothing_is_lost(out: Path, names: Sequence[str]) -> None:
-    """See that a grid holds all of the one before in the same folder, whose worse models are gone."""
+def expected_maximum(values: Sequence[float]) -> list[float]:
+    """Return the expected best score of 1, 2, ... as many drawn configurations as there are.
+
+    Dodge et al. (2019), Show Your Work: of N configurations with scores v(1) <= ... <= v(N), the best of n that are
+    drawn at random (with replacement) has the expected score sum of v(i) * ((i/N)^n - ((i-1)/N)^n).
+    """
+    ordered, count = sorted(values), len(values)
+    return [
+        sum(value * ((i / count) ** n - ((i - 1) / count) ** n) for i, value in enumerate(ordered, 1))
+        for n in range(1, count + 1)
+    ]
+
+
+def _refuse_smaller_grid(out: Path, names: Sequence[str]) -> None:
+    """Raise an error if a grid lacks something of the one before in the same folder, whose worse models are gone."""
     before = files.read_json(out / GRID, "a search")["grid"] if (out / GRID).is_file() else []
     if missing := [name for name in before if name not in names]:
         raise EbertError(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import transformers
@@ -23,58 +23,18 @@ from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
 from ebert._io.progress import progress
 from ebert.errors import EbertError
+from ebert.finetuning.options import FinetuningOptions, Say
 
 STATE = "trainer_state.json"  # what the Trainer writes last into a checkpoint
 LOG_STEPS = 25
 
-Say = Callable[[str], None]
-
-
-class Schedule(Protocol):
-    """The options that all trainings have."""
-
-    @property
-    def epochs(self) -> int:
-        """Passes over the training set."""
-        ...
-
-    @property
-    def learning_rate(self) -> float:
-        """The highest rate of the schedule."""
-        ...
-
-    @property
-    def warmup(self) -> float:
-        """Share of the steps in which the rate rises."""
-        ...
-
-    @property
-    def weight_decay(self) -> float:
-        """Of AdamW."""
-        ...
-
-    @property
-    def seed(self) -> int:
-        """Of everything that is random."""
-        ...
-
-    @property
-    def checkpoint_steps(self) -> int:
-        """Steps after which the state is written."""
-        ...
-
-    @property
-    def precision(self) -> str:
-        """What is computed in: fp32, bf16 or fp16."""
-        ...
-
 
 def arguments(
-    options: Schedule, folder: Path, *, batch: int, steps: int, evaluate: int, device: str | None, **more: Any
+    options: FinetuningOptions, folder: Path, *, batch: int, steps: int, evaluate: int, device: str | None, **more: Any
 ) -> TrainingArguments:
-    """Say to the Trainer what we mean: AdamW, a linear schedule of `steps` an epoch, an evaluation every so many.
+    """Return the Trainer's arguments: AdamW, a linear schedule of `steps` an epoch, an evaluation every so many steps.
 
-    When it both evaluates and saves after a step, it evaluates first.
+    When the Trainer both evaluates and saves after a step, it evaluates first.
     """
     # So that every checkpoint has all losses before it, and every evaluation its own.
     log = math.gcd(options.checkpoint_steps, LOG_STEPS, evaluate)
@@ -95,7 +55,7 @@ def arguments(
         save_total_limit=1,
         logging_strategy="steps",
         logging_steps=log,
-        logging_nan_inf_filter=False,  # a loss that is no number is told, not left out
+        logging_nan_inf_filter=False,  # a loss that is no number is an error, not left out
         bf16=options.precision == "bf16",
         fp16=options.precision == "fp16",
         remove_unused_columns=False,
@@ -108,7 +68,7 @@ def arguments(
 
 
 def run(trainer: transformers.Trainer, keeper: "Keeper", checkpoints: Path) -> list[dict[str, Any]]:
-    """Train, going on from the last checkpoint if there is one, and give the learning curve."""
+    """Train, going on from the last checkpoint if there is one, and return the learning curve."""
     for talkative in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(talkative)
     with keeper, keeper.saving_when_stopped(alone=trainer.args.world_size == 1):
@@ -119,7 +79,7 @@ def run(trainer: transformers.Trainer, keeper: "Keeper", checkpoints: Path) -> l
 
 
 def last_checkpoint(folder: Path) -> str | None:
-    """Give the newest complete checkpoint, and remove what a kill left half written."""
+    """Return the newest complete checkpoint, and remove what a kill left half written."""
     complete: list[tuple[int, Path]] = []
     for path in folder.glob("checkpoint-*"):
         try:
@@ -132,12 +92,12 @@ def last_checkpoint(folder: Path) -> str | None:
         return None
     newest = max(complete)[1]
     for file in newest.iterdir():
-        _see_whole(file)
+        _check_whole(file)
     return str(newest)
 
 
-def _see_whole(file: Path) -> None:
-    """See that a file of a checkpoint has not been cut, by a power failure or a full disk, say."""
+def _check_whole(file: Path) -> None:
+    """Raise an error if a file of a checkpoint has been cut, by a power failure or a full disk, say."""
     try:
         if file.suffix == ".safetensors":
             with safe_open(file, framework="np"):
@@ -153,7 +113,10 @@ def _see_whole(file: Path) -> None:
 
 @dataclass
 class Keeper(TrainerCallback):
-    """Sets the epoch of the data, keeps the best model and reports."""
+    """A callback that sets the epoch of the data, keeps the best model and reports.
+
+    The Trainer's own best model is a checkpoint, loaded at the end; ours is on disk at any time, as users load it.
+    """
 
     begin_epoch: Callable[[int], None]  # chooses the order of an epoch, also of one that is gone on with in its middle
     save: Callable[[], None]  # writes the model to where the best one is kept
@@ -170,7 +133,7 @@ class Keeper(TrainerCallback):
         self._stack.close()
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, *_: Any, **__: Any) -> None:
-        """Say where it begins."""
+        """Report where it begins."""
         self._epochs = int(args.num_train_epochs)
         if state.global_step:
             self.say(f"going on after step {state.global_step:,} of {state.max_steps:,}")
@@ -237,7 +200,7 @@ class Keeper(TrainerCallback):
         )
 
     def curve(self, state: TrainerState) -> list[dict[str, Any]]:
-        """Give, for each evaluation, the mean loss since the one before and the scores on the dev set."""
+        """Return, for each evaluation, the mean loss since the one before and the scores on the dev set."""
         points: list[dict[str, Any]] = []
         losses: list[float] = []
         for entry in state.log_history:
@@ -257,7 +220,7 @@ class Keeper(TrainerCallback):
 
 
 def best_of(curve: list[dict[str, Any]]) -> dict[str, Any]:
-    """Give the point of a learning curve whose model was kept: the first of the best."""
+    """Return the point of a learning curve whose model was kept: the first of the best."""
     return max(curve, key=lambda point: (point["dev"]["f1"], -point["step"]))
 
 

@@ -12,9 +12,10 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from ebert.errors import EbertError
+from ebert.finetuning.options import split_options
 from ebert.linking.candidates.generator import CandidateGenerator, Given, generator_of, read_candidates
 from ebert.linking.document import Document, Linked, LinkedMention, Scored, Span
-from ebert.linking.options import CandidateOptions, LinkerOptions, LinkTrainingOptions, Mask, Variant, split_options
+from ebert.linking.options import CandidateOptions, LinkerOptions, LinkTrainingOptions, Mask, Variant
 from ebert.linking.refine import ChunkState, Verdict, refine
 from ebert.linking.scorer import Batcher, EntityVectors, LinkingModel, check_positions, unaligned
 from ebert.linking.sequences import (

@@ -1,7 +1,7 @@
 """The options of linking; where the paper has a best configuration, it is the default. Nothing heavy is imported."""
 
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from ebert._options import Options, option
 from ebert.finetuning.options import FinetuningOptions
@@ -98,14 +98,3 @@ class WikipediaOptions(Options):
     )
     min_links: int = option(4, "Links of a document, at least.", low=1, cli=False)
     seed: int = option(0, "Seed of the choice of articles.", low=0)
-
-
-def split_options(given: dict[str, Any], *classes: Any) -> tuple[Any, ...]:
-    """Return an instance of each class with those of the given options that are its fields."""
-    names = [{field.name for field in fields(cls)} for cls in classes]
-    if unknown := given.keys() - set().union(*names):
-        raise TypeError(f"there is no option {', '.join(sorted(unknown))}")
-    return tuple(
-        cls(**{name: value for name, value in given.items() if name in own})
-        for cls, own in zip(classes, names, strict=True)
-    )

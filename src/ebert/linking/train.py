@@ -11,8 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from importlib.util import find_spec
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,8 @@ from ebert._runs import machine
 from ebert.bert.load import quiet
 from ebert.errors import EbertError
 from ebert.finetuning import run as runs
-from ebert.finetuning.options import RATES
-from ebert.finetuning.trainer import Keeper, Say, arguments, best_of, run
+from ebert.finetuning.options import RATES, Say
+from ebert.finetuning.trainer import Keeper, arguments, best_of, run
 from ebert.linking.candidates.generator import Given
 from ebert.linking.document import Document
 from ebert.linking.evaluate import Counts, Same, percent, score
@@ -109,10 +108,7 @@ def train(
     hashes), so that a run is only gone on with on the same ones. The best evaluation on `dev` is kept, by strong-match
     micro F1 in one round.
     """
-    if find_spec("accelerate") is None:
-        raise EbertError(
-            "training needs accelerate, which the Trainer of transformers uses: pip install 'ebert[linking]'"
-        )
+    runs.need_accelerate("linking")
     linker = Linker.fresh(model, options=linker_options, generator=generator, seed=options.seed)
     made = linker.vectors.info.made.get("mentions")  # what a store says about another mention table than its own
     info: dict[str, Any] = {
@@ -153,21 +149,17 @@ def search(
 
     `load` returns the model afresh each time, because training changes its encoder; `more` goes to `train`.
     """
-    grid = runs.grid(learning_rate=rates, batch=batches)
-    # A bad value is told before the first hour of training, not after it.
-    chosen = {
-        tuple(one.values()): replace(options, learning_rate=one["learning_rate"], batch=int(one["batch"]))
-        for one in grid
-    }
 
-    def run_one(one: runs.Configuration, folder: Path) -> dict[str, Any]:
+    def train_one(chosen: LinkTrainingOptions, folder: Path) -> dict[str, Any]:
         return train(
-            documents, dev, load(), folder, linker_options=linker_options, options=chosen[tuple(one.values())],
-            command=command, say=say, **more,
+            documents, dev, load(), folder, linker_options=linker_options, options=chosen, command=command, say=say,
+            **more,
         )  # fmt: skip
 
-    info = {"kind": "linking search", "command": command, "linker": asdict(linker_options)}
-    return runs.search(grid, run_one, out, model=MODEL, keep_all=keep_all, say=say, info=info)
+    return runs.search(
+        options, {"learning_rate": rates, "batch": batches}, train_one, out, model=MODEL, keep_all=keep_all, say=say,
+        info={"kind": "linking search", "command": command, "linker": asdict(linker_options)},
+    )  # fmt: skip
 
 
 def _labelled(

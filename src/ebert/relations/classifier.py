@@ -1,7 +1,10 @@
-"""The classifier's network: an encoder, and a softmax layer on the last hidden state of its first piece, [CLS]."""
+"""`RelationClassifier`: an encoder and a softmax layer that find the relation between the two mentions of a passage.
+
+On disk it is a folder with weights, tokenizer and W, and the name of the store that it belongs to.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast, overload
 
@@ -15,60 +18,30 @@ from ebert._io import files, trusted
 from ebert._io.progress import Advance, silent
 from ebert.bert.load import load_tokenizer, quiet
 from ebert.errors import EbertError
+from ebert.finetuning.options import Say, split_options
 from ebert.model.alignment import Alignment
 from ebert.model.batching import budget_on, in_order, windows
 from ebert.model.ebert import EBert
 from ebert.model.encoder import Encoder, move
 from ebert.model.injection import Injector, Pieces
-from ebert.relations.data import Resolver, ResolvingOptions, Sample, Span
-from ebert.relations.inputs import Inputs, Prepared, alignment_for, variant
+from ebert.relations.data import Sample, SampleResolver, as_sample
+from ebert.relations.inputs import Inputs, Prepared, alignment_for
+from ebert.relations.options import RelationTrainingOptions, ResolvingOptions, variant
 from ebert.text.passage import Passage
 from ebert.vectors.store import Vectors, reopen
 from ebert.vectors.wikidata_ids import read_ids
 
 SPREAD = 0.02  # of the new layer's weights, where the encoder does not say how its own were drawn
-
-
-class RelationModel(nn.Module):
-    """An encoder (without its MLM head and without BERT's tanh pooler) and a new linear layer."""
-
-    def __init__(self, encoder: PreTrainedModel, relations: int) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.encoder.get_input_embeddings().requires_grad_(False)
-        self.classifier = nn.Linear(encoder.config.hidden_size, relations)
-        nn.init.normal_(self.classifier.weight, std=getattr(encoder.config, "initializer_range", None) or SPREAD)
-        nn.init.zeros_(self.classifier.bias)
-
-    def forward(
-        self,
-        inputs_embeds: Tensor,  # (batch, pieces, width)
-        attention_mask: Tensor,  # (batch, pieces)
-        position_ids: Tensor | None = None,
-        labels: Tensor | None = None,  # (batch,)
-    ) -> dict[str, Tensor]:
-        """Give the logits of the relations, shape (batch, relations), and the loss if there are labels."""
-        inputs = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
-        if position_ids is not None:
-            inputs["position_ids"] = position_ids
-        first = self.encoder(**inputs).last_hidden_state[:, 0]  # (batch, hidden)
-        logits = self.classifier(first)
-        if labels is None:
-            return {"logits": logits}
-        return {"loss": F.cross_entropy(logits, labels), "logits": logits}
-
-    @property
-    def device(self) -> torch.device:
-        """Where it is."""
-        return self.classifier.weight.device
-
+FORMAT = 1
+INFO, WEIGHTS, ALIGNMENT, IDS = "relations.json", "weights.safetensors", "alignment.safetensors", "ids.json"
+MODEL = "model"  # the classifier's folder in a run
 
 Text = str | Passage | Sample
 
 
 @dataclass(frozen=True, slots=True)
 class RelationPrediction:
-    """What a classifier says about one sample."""
+    """What a classifier finds in one sample."""
 
     sample: Sample
     relations: tuple[tuple[str, float], ...]
@@ -101,14 +74,48 @@ class Setting:
     """What the relations are called, where that is known: ``{"P19": "place of birth", ...}``."""
 
 
-class RelationClassifier:
-    """Tells the relation between the subject and the object of a passage.
+class RelationModel(nn.Module):
+    """An encoder (without its MLM head and without BERT's tanh pooler) and a linear layer on its first piece, [CLS]."""
 
-    >>> classify = RelationClassifier.from_pretrained("my-run")                           # doctest: +SKIP
-    >>> classify("[[Jean Marais]] was born in [[Cherbourg]] .").relation                  # doctest: +SKIP
+    def __init__(self, encoder: PreTrainedModel, relations: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.encoder.get_input_embeddings().requires_grad_(False)
+        self.classifier = nn.Linear(encoder.config.hidden_size, relations)
+        nn.init.normal_(self.classifier.weight, std=getattr(encoder.config, "initializer_range", None) or SPREAD)
+        nn.init.zeros_(self.classifier.bias)
+
+    def forward(
+        self,
+        inputs_embeds: Tensor,  # (batch, pieces, width)
+        attention_mask: Tensor,  # (batch, pieces)
+        position_ids: Tensor | None = None,
+        labels: Tensor | None = None,  # (batch,)
+    ) -> dict[str, Tensor]:
+        """Return the logits of the relations, shape (batch, relations), and the loss if there are labels."""
+        inputs = {"inputs_embeds": inputs_embeds, "attention_mask": attention_mask}
+        if position_ids is not None:
+            inputs["position_ids"] = position_ids
+        first = self.encoder(**inputs).last_hidden_state[:, 0]  # (batch, hidden)
+        logits = self.classifier(first)
+        if labels is None:
+            return {"logits": logits}
+        return {"loss": F.cross_entropy(logits, labels), "logits": logits}
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        return self.classifier.weight.device
+
+
+class RelationClassifier:
+    """Finds the relation between the subject and the object of a passage.
+
+    >>> classifier = RelationClassifier.from_pretrained("my-run")                         # doctest: +SKIP
+    >>> classifier.predict("[[Jean Marais]] was born in [[Cherbourg]] .").relation        # doctest: +SKIP
     'P19'
 
-    The first mention is the subject and the second the object; a `Sample` can say it otherwise.
+    The first mention is the subject and the second the object; a `Sample` can have them in any order.
     """
 
     def __init__(
@@ -121,9 +128,15 @@ class RelationClassifier:
     ) -> None:
         self.module, self.tokenizer, self.setting = module, tokenizer, setting
         self.vectors, self.alignment = vectors, alignment
+        self.labels, self.names, self.mode = setting.labels, setting.names, setting.mode
         injector = Injector(Encoder(module.encoder, tokenizer, setting.encoder), vectors, alignment)
-        resolver = Resolver(vectors, setting.resolving, setting.ids)
+        resolver = SampleResolver(vectors, setting.resolving, setting.ids)
         self.inputs = Inputs(injector, resolver, variant(setting.mode).mode)
+
+    def __repr__(self) -> str:
+        store = "no vectors" if self.vectors is None else f"vectors {self.vectors.path.name!r}"
+        relations = f"{len(self.labels)} relations, mode {self.mode!r}"
+        return f"RelationClassifier({self.setting.encoder!r}, {relations}, {store})"
 
     @classmethod
     def fresh(
@@ -137,7 +150,7 @@ class RelationClassifier:
         names: Mapping[str, str] | None = None,
         seed: int = 0,
     ) -> "RelationClassifier":
-        """Put a new softmax layer on the encoder of a model. The encoder is taken, not copied."""
+        """Return a classifier with a new softmax layer on the encoder of a model, which is taken, not copied."""
         alignment = alignment_for(model, mode)
         torch.manual_seed(seed)  # the new layer is the same in every variant
         module = RelationModel(cast("PreTrainedModel", model.encoder.base_model), len(labels))
@@ -151,41 +164,60 @@ class RelationClassifier:
         )
         return cls(module, model.tokenizer, setting, model.vectors, alignment)
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The relations it knows."""
-        return self.setting.labels
+    @classmethod
+    def train(
+        cls,
+        data: str | Path,
+        model: EBert | str | Path,
+        out: str | Path,
+        *,
+        mode: str = "concat",
+        ids: str | Path | Mapping[int, str] | None = None,
+        vectors: Vectors | str | Path | None = None,
+        device: str | None = None,
+        say: Say | None = None,
+        **options: Any,
+    ) -> "RelationClassifier":
+        """Train a classifier on a folder with train and dev, or go on training it, and return the best one.
 
-    @property
-    def names(self) -> Mapping[str, str]:
-        """What they are called, where that is known."""
-        return self.setting.names
+        `model` is an `EBert` or the name of one; with mode `bert` also of an encoder. `options` are those of
+        ``ebert relations train``: the fields of `RelationTrainingOptions` and `ResolvingOptions`. The run in the folder
+        `out` can be evaluated and reported on, and the same call goes on with it after an interruption.
+        """
+        from ebert.relations.train import train
 
-    @property
-    def mode(self) -> str:
-        """Which variant it is: `bert`, `concat`, ..."""
-        return self.setting.mode
+        chosen, resolving = split_options(options, RelationTrainingOptions, ResolvingOptions)
+        train(
+            Path(data), load_model(model, mode, vectors), Path(out), mode=mode, options=chosen, resolving=resolving,
+            ids=read_ids(Path(ids)) if isinstance(ids, str | Path) else ids, device=device, say=say or (lambda _: None),
+        )  # fmt: skip
+        return cls.from_pretrained(out, vectors=vectors, device=device)
+
+    # Predicting
 
     @overload
-    def __call__(self, passages: Text, *, top: int = ..., budget: int | None = ...) -> RelationPrediction: ...  # type: ignore[overload-overlap]
+    def predict(self, texts: Text, *, top: int = ..., budget: int | None = ...) -> RelationPrediction: ...  # type: ignore[overload-overlap]
 
     @overload
-    def __call__(
-        self, passages: Iterable[Text], *, top: int = ..., budget: int | None = ...
-    ) -> Iterator[RelationPrediction]: ...
+    def predict(
+        self, texts: Iterable[Text], *, top: int = ..., budget: int | None = ...
+    ) -> list[RelationPrediction]: ...
 
-    def __call__(
-        self, passages: Text | Iterable[Text], *, top: int = 3, budget: int | None = None
-    ) -> RelationPrediction | Iterator[RelationPrediction]:
-        """Classify one passage, or any iterable of them one after the other."""
+    def predict(
+        self, texts: Text | Iterable[Text], *, top: int = 3, budget: int | None = None
+    ) -> RelationPrediction | list[RelationPrediction]:
+        """Classify one passage, or a list of them: one prediction, or a list."""
+        if isinstance(texts, str | Passage | Sample):
+            return next(self.stream([texts], top=top, budget=budget))
+        return list(self.stream(texts, top=top, budget=budget))
+
+    __call__ = predict
+
+    def stream(self, texts: Iterable[Text], *, top: int = 3, budget: int | None = None) -> Iterator[RelationPrediction]:
+        """Yield the predictions for any iterable of passages, one after the other."""
         if top < 1:
             raise EbertError(f"top is {top}; at least one relation must be asked for")
-        if isinstance(passages, str | Passage | Sample):
-            return next(self._predict([passages], top, budget))
-        return self._predict(passages, top, budget)
-
-    def _predict(self, passages: Iterable[Text], top: int, budget: int | None) -> Iterator[RelationPrediction]:
-        for window in windows(as_sample(passage, f"passage {n}") for n, passage in enumerate(passages, 1)):
+        for window in windows(as_sample(text, f"passage {n}") for n, text in enumerate(texts, 1)):
             prepared = self.inputs.prepare(window)
             for one, row in zip(prepared, self.probabilities(prepared, budget=budget), strict=True):
                 best = row.topk(min(top, len(self.labels)))
@@ -196,7 +228,7 @@ class RelationClassifier:
     def probabilities(
         self, samples: Sequence[Prepared], *, budget: int | None = None, advance: Advance = silent
     ) -> list[Tensor]:
-        """Give the probabilities of all relations for prepared samples, a row of shape (relations,) each."""
+        """Return the probabilities of all relations for prepared samples, a row of shape (relations,) each."""
         device = self.module.device
 
         def run(batch: list[Pieces]) -> list[Tensor]:
@@ -209,115 +241,87 @@ class RelationClassifier:
         with torch.inference_mode():
             return in_order([one.pieces for one in samples], budget or budget_on(device.type), run)
 
+    # On disk
+
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the classifier into a folder; the store is named in it, not copied."""
-        from ebert.relations.classifier import save
+        from safetensors.torch import save_file
 
-        save(self, Path(folder))
+        setting, store = self.setting, self.vectors
+        info = {
+            "ebert": __version__,
+            "format": FORMAT,
+            "mode": setting.mode,
+            "encoder": setting.encoder,
+            "vectors": None if store is None else {"name": str(store.path), "fingerprint": store.fingerprint},
+            "saved_here": "" if store is None else trusted.mark(str(store.path)),
+            "resolving": asdict(setting.resolving),
+            "labels": list(setting.labels),
+            "names": dict(setting.names),
+        }
+        with files.replacing_folder(Path(folder), overwrite=True, marker=INFO) as new, quiet():
+            self.module.encoder.config.save_pretrained(new)
+            self.tokenizer.save_pretrained(new)
+            save_file({name: tensor.contiguous() for name, tensor in self.module.state_dict().items()}, new / WEIGHTS)
+            (new / WEIGHTS).chmod((new / "config.json").stat().st_mode)  # safetensors lets only its owner read it
+            if self.alignment is not None:
+                self.alignment.save(new / ALIGNMENT)
+            if setting.ids:
+                files.write_json(new / IDS, {f"Q{number}": title for number, title in setting.ids.items()})
+            files.write_json(new / INFO, info)
 
     @classmethod
     def from_pretrained(
-        cls, path: str | Path, *, vectors: Vectors | str | Path | None = None, device: str | torch.device | None = None
+        cls, name: str | Path, *, vectors: Vectors | str | Path | None = None, device: str | torch.device | None = None
     ) -> "RelationClassifier":
-        """Load a classifier, or the best one of a run. `vectors` says where its store is now, if not where it was."""
-        from ebert.relations.classifier import load
+        """Load a classifier, or the best one of a run: a folder or a hub id.
 
-        return load(_names.resolve(path, "classifier"), vectors=vectors, device=device)
-
-
-def as_sample(value: Text, where: str) -> Sample:
-    """Take the first mention of a passage for the subject and the second for the object."""
-    if isinstance(value, Sample):
-        return value
-    try:
-        passage = Passage.of(value)
-    except EbertError as error:
-        raise EbertError(f"{where}: {error}") from None
-    if len(passage.mentions) != 2:
-        raise EbertError(
-            f"{where}: it has {len(passage.mentions)} mentions; mark the subject and the object, and nothing else "
-            "([[Title|surface]])"
-        )
-    subject, object_ = (Span(m.start, m.end, m.entity) for m in passage.mentions)
-    return Sample(passage.text, subject, object_, where=where)
-
-
-def swapped(sample: Sample) -> Sample:
-    """Give the sample with subject and object exchanged."""
-    return replace(sample, subject=sample.object, object=sample.subject)
-
-
-FORMAT = 1
-INFO, WEIGHTS, ALIGNMENT, IDS = "relations.json", "weights.safetensors", "alignment.safetensors", "ids.json"
-MODEL = "model"  # the classifier's folder in a run
-
-
-def save(classifier: RelationClassifier, folder: Path) -> None:
-    """Write a classifier, in the place of an older one if there is one."""
-    from safetensors.torch import save_file
-
-    setting, module = classifier.setting, classifier.module
-    with files.replacing_folder(folder, overwrite=True, marker=INFO) as new, quiet():
-        module.encoder.config.save_pretrained(new)
-        classifier.tokenizer.save_pretrained(new)
-        save_file({name: tensor.contiguous() for name, tensor in module.state_dict().items()}, new / WEIGHTS)
-        (new / WEIGHTS).chmod((new / "config.json").stat().st_mode)  # safetensors makes it readable to its owner only
-        if classifier.alignment is not None:
-            classifier.alignment.save(new / ALIGNMENT)
-        if setting.ids:
-            files.write_json(new / IDS, {f"Q{number}": title for number, title in setting.ids.items()})
-        store = classifier.vectors
-        files.write_json(
-            new / INFO,
-            {
-                "ebert": __version__,
-                "format": FORMAT,
-                "mode": setting.mode,
-                "encoder": setting.encoder,
-                "vectors": None if store is None else {"name": str(store.path), "fingerprint": store.fingerprint},
-                "saved_here": "" if store is None else trusted.mark(str(store.path)),
-                "resolving": asdict(setting.resolving),
-                "labels": list(setting.labels),
-                "names": dict(setting.names),
-            },
-        )
+        `vectors` is where its store is now, if not where it was.
+        """
+        folder = _names.resolve(name, "classifier")
+        if not (folder / INFO).is_file() and (folder / MODEL / INFO).is_file():
+            folder = folder / MODEL
+        if not folder.is_dir():
+            raise EbertError(f"there is no classifier at {folder}; make one with 'ebert relations train'")
+        info = files.read_json(folder / INFO, "a relation classifier")
+        version = info.get("format")
+        if not isinstance(version, int) or version > FORMAT:
+            raise EbertError(
+                f"{folder} has classifier format {version}; this version of ebert reads up to {FORMAT}: upgrade ebert"
+            )
+        try:
+            setting = Setting(
+                mode=str(info["mode"]),
+                labels=tuple(info["labels"]),
+                encoder=info["encoder"],
+                resolving=ResolvingOptions(**info["resolving"]),
+                ids=read_ids(folder / IDS) if (folder / IDS).is_file() else {},
+                names=info.get("names", {}),
+            )
+            part = info["vectors"]
+            ours = part is not None and trusted.known(info.get("saved_here"), part["name"])
+            store = None if part is None else reopen(folder, part["name"], part["fingerprint"], vectors, ours=ours)
+        except (KeyError, TypeError) as error:
+            raise EbertError(f"{folder / INFO} is damaged ({error}); train the classifier again") from None
+        alignment = Alignment.load(folder / ALIGNMENT) if (folder / ALIGNMENT).is_file() else None
+        module = _load_module(folder, len(setting.labels))
+        move(module, device)
+        return cls(module, load_tokenizer(folder), setting, store, alignment)
 
 
-def load(
-    folder: Path, *, vectors: Vectors | str | Path | None = None, device: str | torch.device | None = None
-) -> RelationClassifier:
-    """Read what `save` wrote; `folder` may also be the run that it is in."""
-    if not (folder / INFO).is_file() and (folder / MODEL / INFO).is_file():
-        folder = folder / MODEL
-    if not folder.is_dir():
-        raise EbertError(f"there is no classifier at {folder}; make one with 'ebert relations train'")
-    info = files.read_json(folder / INFO, "a relation classifier")
-    version = info.get("format")
-    if not isinstance(version, int) or version > FORMAT:
-        raise EbertError(
-            f"{folder} has classifier format {version}; this version of ebert reads up to {FORMAT}: upgrade ebert"
-        )
-    try:
-        setting = Setting(
-            mode=str(info["mode"]),
-            labels=tuple(info["labels"]),
-            encoder=info["encoder"],
-            resolving=ResolvingOptions(**info["resolving"]),
-            ids=read_ids(folder / IDS) if (folder / IDS).is_file() else {},
-            names=info.get("names", {}),
-        )
-        part = info["vectors"]
-        ours = part is not None and trusted.known(info.get("saved_here"), part["name"])
-        store = None if part is None else reopen(folder, part["name"], part["fingerprint"], vectors, ours=ours)
-    except (KeyError, TypeError) as error:
-        raise EbertError(f"{folder / INFO} is damaged ({error}); train the classifier again") from None
-    alignment = Alignment.load(folder / ALIGNMENT) if (folder / ALIGNMENT).is_file() else None
-    module = _module(folder, len(setting.labels))
-    move(module, device)
-    return RelationClassifier(module, load_tokenizer(folder), setting, store, alignment)
+def load_model(model: EBert | str | Path, mode: str, vectors: Vectors | str | Path | None) -> EBert:
+    """Return the model to train: by its name, which in mode `bert` may also be that of an encoder."""
+    if isinstance(model, EBert):
+        return model
+    folder = _names.find_local(model, "model")
+    if mode != "bert" or (folder is not None and (folder / "ebert.json").is_file()):
+        return EBert.from_pretrained(model, vectors=vectors)
+    if vectors:
+        raise EbertError("--vectors goes with a model made by 'ebert align', not with an encoder")
+    return EBert.plain(str(model))
 
 
-def _module(folder: Path, relations: int) -> RelationModel:
+def _load_module(folder: Path, relations: int) -> RelationModel:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
     from transformers import AutoConfig, AutoModelForMaskedLM

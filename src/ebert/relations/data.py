@@ -1,15 +1,23 @@
-"""Samples of relation classification: a sentence, its subject and object, and the relation between them."""
+"""Samples of relation classification: a sentence, its subject and object, and the relation between them.
 
-import dataclasses
+FewRel, in the release of the ERNIE paper, is one JSON array of ``{"label", "text", "ents": [[id, start, end, score],
+[...]]}``, subject first. One's own file has a JSON object a line:
+``{"text": ..., "subject": [start, end], "object": [start, end, "Title"], "label": ...}``;
+here a span may also be written ``{"start": ..., "end": ..., "entity": ...}``.
+"""
+
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from ebert._io import records
 from ebert.errors import EbertError
+from ebert.relations.options import ResolvingOptions
 from ebert.text import titles
+from ebert.text.passage import Passage
 from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors
 
@@ -17,7 +25,7 @@ SUFFIXES = (".json", ".jsonl")
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SampleSpan:
     """Characters `start` to `end` of a text, and the entity they name, where somebody has said so."""
 
     start: int
@@ -31,8 +39,8 @@ class Sample:
     """A sentence with the two mentions whose relation is asked for."""
 
     text: str
-    subject: Span
-    object: Span
+    subject: SampleSpan
+    object: SampleSpan
     label: str | None = None
     where: str = "the sample"
     """File and line it comes from, for messages."""
@@ -53,13 +61,13 @@ class Sample:
                 f"{self.object.start}:{self.object.end} overlap; mark two spans that do not"
             )
 
-    def surface(self, span: Span) -> str:
-        """Give the words of the subject or the object."""
+    def surface(self, span: SampleSpan) -> str:
+        """Return the words of the subject or the object."""
         return self.text[span.start : span.end]
 
 
 def labels_of(samples: Sequence[Sample], of: str) -> list[str]:
-    """Give the relations of a training set, in the order of the alphabet."""
+    """Return the relations of a training set, sorted."""
     for sample in samples:
         if sample.label is None:
             raise EbertError(f"{sample.where}: it has no label, which {of} needs")
@@ -70,7 +78,7 @@ def labels_of(samples: Sequence[Sample], of: str) -> list[str]:
 
 
 def check_labels(samples: Iterable[Sample], labels: Sequence[str]) -> None:
-    """Complain about a label that the classifier has not been trained for."""
+    """Raise an error about a label that the classifier has not been trained for."""
     known = set(labels)
     for sample in samples:
         if sample.label is None:
@@ -83,7 +91,7 @@ def check_labels(samples: Iterable[Sample], labels: Sequence[str]) -> None:
 
 
 def fixed_subset(samples: Sequence[Sample], size: int) -> list[Sample]:
-    """Take so many samples, evenly over the relations and always the same ones.
+    """Take so many samples, evenly over the relations, always the same ones.
 
     Each relation gives its first ones; where they do not divide evenly, the first relations give one more.
     """
@@ -99,7 +107,7 @@ def fixed_subset(samples: Sequence[Sample], size: int) -> list[Sample]:
 
 
 def split_path(folder: Path, split: str) -> Path:
-    """Give the file of a split in a data folder: train.json, train.jsonl, ..."""
+    """Return the file of a split in a data folder: train.json, train.jsonl, ..."""
     if not folder.is_dir():
         raise EbertError(f"{folder} is not a folder; give one with train.json and dev.json (or .jsonl) in it")
     for suffix in SUFFIXES:
@@ -108,24 +116,12 @@ def split_path(folder: Path, split: str) -> Path:
     raise EbertError(f"{folder} has no {split}.json and no {split}.jsonl")
 
 
+# Reading
+
+
 def read(path: str | Path) -> list[Sample]:
-    """Read all samples of a file, or say which line is wrong."""
-    return parse(text_of(path), Path(path).name)
-
-
-def text_of(path: str | Path) -> str:
-    """Read a file."""
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise EbertError(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise EbertError(f"{path} cannot be read ({error})") from None
-
-
-def read_line(line: str, where: str) -> Sample:
-    """Read one sample from a line of JSON."""
-    return _sample(_object(line, where), where)
+    """Read all samples of a file; raise `EbertError` with the line that is wrong."""
+    return parse(records.read_text(Path(path)), Path(path).name)
 
 
 def parse(text: str, name: str) -> list[Sample]:
@@ -134,36 +130,53 @@ def parse(text: str, name: str) -> list[Sample]:
     if not rows:
         raise EbertError(f"{name} is empty: it has no samples")
     samples = [_sample(row, where) for where, row in rows]
-    if all("ents" in row for _, row in rows):
-        return correct_starts(samples)
-    return samples
+    return correct_starts(samples) if all("ents" in row for _, row in rows) else samples
+
+
+def read_line(line: str, where: str) -> Sample:
+    """Read one sample from a line of JSON."""
+    return _sample(_object(line, where), where)
+
+
+def as_sample(value: "str | Passage | Sample", where: str) -> Sample:
+    """Return a passage as a sample: its first mention is the subject, its second the object."""
+    if isinstance(value, Sample):
+        return value
+    try:
+        passage = Passage.of(value)
+    except EbertError as error:
+        raise EbertError(f"{where}: {error}") from None
+    if len(passage.mentions) != 2:
+        raise EbertError(
+            f"{where}: it has {len(passage.mentions)} mentions; mark the subject and the object, and nothing else "
+            "([[Title|surface]])"
+        )
+    subject, object_ = (SampleSpan(m.start, m.end, m.entity) for m in passage.mentions)
+    return Sample(passage.text, subject, object_, where=where)
 
 
 def correct_starts(samples: Sequence[Sample]) -> list[Sample]:
-    """Put right the mentions that begin a text: the release gives them the start 1 instead of 0.
+    """Correct the mentions that begin a text: the release gives them the start 1 instead of 0.
 
     No mention of the release has start 0, and as its words stand apart by blanks, none can begin at 1. A file with a
     mention at 0 is another one and stays as it is.
     """
     if any(span.start == 0 for sample in samples for span in (sample.subject, sample.object)):
         return list(samples)
-    return [
-        dataclasses.replace(s, subject=_from_zero(s.text, s.subject), object=_from_zero(s.text, s.object))
-        for s in samples
-    ]
+    return [replace(s, subject=_from_zero(s.text, s.subject), object=_from_zero(s.text, s.object)) for s in samples]
 
 
-def _from_zero(text: str, span: Span) -> Span:
+def _from_zero(text: str, span: SampleSpan) -> SampleSpan:
     if span.start != 1 or text[0].isspace() or (text[1].isalnum() and not text[0].isalnum()):  # '(Rome', not 'Rome'
         return span
-    return dataclasses.replace(span, start=0)
+    return replace(span, start=0)
 
 
 def _array(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         rows = json.loads(text)
     except json.JSONDecodeError as error:
-        raise EbertError(f"{name}, line {error.lineno}: this is not JSON ({error.msg})") from None
+        raise EbertError(f"{name}, line {error.lineno}: it is not JSON ({error.msg})") from None
     except RecursionError:
         raise EbertError(f"{name} is nested too deeply; it should be an array of samples") from None
     for number, row in enumerate(rows, 1):
@@ -175,22 +188,16 @@ def _array(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _lines(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        where = f"{name}, line {number}"
-        yield where, _object(line, where)
+        if line.strip():
+            where = f"{name}, line {number}"
+            yield where, _object(line, where)
 
 
 def _object(line: str, where: str) -> dict[str, Any]:
     try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise EbertError(f"{where}: this is not JSON ({error.msg} at character {error.colno})") from None
-    except RecursionError:
-        raise EbertError(f"{where}: this is nested too deeply; a JSON object with a text is expected") from None
-    if not isinstance(row, dict):
-        raise EbertError(f"{where}: a JSON object is expected, not {line[:40]!r}")
-    return row
+        return records.parse_object(line)
+    except EbertError as error:
+        raise EbertError(f"{where}: {error}") from None
 
 
 def _sample(row: dict[str, Any], where: str) -> Sample:
@@ -211,7 +218,7 @@ def _sample(row: dict[str, Any], where: str) -> Sample:
     return Sample(text, subject, object_, label, where)
 
 
-def _ents(value: Any, where: str) -> list[Span]:
+def _ents(value: Any, where: str) -> list[SampleSpan]:
     if not isinstance(value, list) or len(value) != 2 or not all(isinstance(e, list) and len(e) >= 3 for e in value):
         raise EbertError(f"{where}: 'ents' must be subject and object, each [id, start, end, ...]")
     return [
@@ -219,7 +226,7 @@ def _ents(value: Any, where: str) -> list[Span]:
     ]
 
 
-def _span(value: Any, what: str) -> Span:
+def _span(value: Any, what: str) -> SampleSpan:
     """Read ``[start, end]``, ``[start, end, entity]`` or ``{"start", "end", "entity"}``."""
     if isinstance(value, dict):
         value = [value.get("start"), value.get("end"), value.get("entity")]
@@ -228,27 +235,15 @@ def _span(value: Any, what: str) -> Span:
     entity = value[2] if len(value) == 3 else None
     if entity is not None and not isinstance(entity, str):
         raise EbertError(f"{what} must name its entity by a title or a Wikidata id, not {entity!r}")
-    return Span(value[0], value[1], entity.strip() or None if entity else None)
+    return SampleSpan(value[0], value[1], entity.strip() or None if entity else None)
 
+
+# Entities
 
 Way = Literal["id", "named", "title", "redirect", "surface", "none"]
 WAYS: tuple[Way, ...] = get_args(Way)
 """By a Wikidata id, by the title given in the data, by a page or a redirect called like the mention, by what the
 mention's words mean most often; or not at all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolvingOptions:
-    """How far from the ids of the data one goes."""
-
-    ids_only: bool = False
-    """Keep to entities that the data names, by id or title."""
-    threshold: float = 0.5
-    """The share of a surface's links that its commonest entity must have."""
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.threshold <= 1:
-            raise EbertError(f"threshold is {self.threshold}; it must be between 0 and 1")
 
 
 @dataclass(slots=True)
@@ -262,11 +257,11 @@ class Coverage:
     ways: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WAYS, 0))
 
     def as_json(self) -> dict[str, object]:
-        """Give it for `run.json`."""
+        """Return it for `run.json`."""
         return asdict(self)
 
 
-class Resolver:
+class SampleResolver:
     """Finds the entities of mentions in a store."""
 
     def __init__(
@@ -281,8 +276,8 @@ class Resolver:
                     self._numbers.setdefault(entity.title, number)
         self._known: dict[tuple[str, str | None], tuple[Way, Entity | None]] = {}
 
-    def __call__(self, sample: Sample, span: Span) -> tuple[Way, Entity | None]:
-        """Give the entity of a sample's subject or object, and how it was found."""
+    def __call__(self, sample: Sample, span: SampleSpan) -> tuple[Way, Entity | None]:
+        """Return the entity of a sample's subject or object, and how it was found."""
         key = (sample.surface(span), span.entity)
         if key not in self._known:
             self._known[key] = self._resolve(*key) if self._vectors is not None else ("none", None)
@@ -320,7 +315,7 @@ class Resolver:
         return way, found
 
     def _by_words(self, surface: str) -> tuple[Way, Entity | None]:
-        """Give the page of that name, unless the words mostly mean another one, as 'Sierra Nevada' does."""
+        """Return the page of that name, unless the words mostly mean another one, as 'Sierra Nevada' does."""
         assert self._vectors is not None
         found = self._vectors.find(surface) if titles.wikidata_id(surface) is None else None
         best = next(iter(self._vectors.candidates(surface)), None)

@@ -1,7 +1,11 @@
-"""Macro precision, recall and F1, as scikit-learn computes them: the mean over relations, in percent."""
+"""What a classifier is worth on a labelled file, and how certain that is.
+
+Precision, recall and F1 are macro averages in percent, as scikit-learn computes them: the mean over relations. Their
+intervals come from a bootstrap over the samples, paired for the difference of two runs.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +21,11 @@ from ebert.finetuning.run import RUN
 from ebert.relations.classifier import MODEL, WEIGHTS, RelationClassifier
 from ebert.relations.data import Coverage, Sample, check_labels
 
+EVALUATIONS, ANSWERS = "evaluations", ".predictions.jsonl"  # in a run: what it was worth on which file
+RESAMPLES = 1000
+
+Numbers = NDArray[np.int64]
+
 
 @dataclass(frozen=True, slots=True)
 class Scores:
@@ -30,7 +39,7 @@ class Scores:
     """How often each was the classifier's answer."""
 
     def macro(self) -> dict[str, float]:
-        """Give the means over the relations that occur or were given, in percent."""
+        """Return the means over the relations that occur or were given, in percent."""
         present = (self.support > 0) | (self.given > 0)
         return {
             name: 100 * float(values[present].mean()) if present.any() else 0.0
@@ -56,11 +65,8 @@ def scores(table: NDArray[np.int64]) -> Scores:
     return Scores(precision, recall, f1, support, given)
 
 
-EVALUATIONS, ANSWERS = "evaluations", ".predictions.jsonl"  # in a run: what it was worth on which file
-
-
 @dataclass(frozen=True)
-class Evaluation:
+class RelationEvaluation:
     """The answers of a classifier on samples with labels."""
 
     labels: tuple[str, ...]
@@ -84,7 +90,7 @@ class Evaluation:
         return scores(self.table)
 
     def as_json(self) -> dict[str, Any]:
-        """Give what ``ebert relations evaluate --json`` prints."""
+        """Return what ``ebert relations evaluate --json`` prints."""
         found = self.scores
         return {
             "macro": found.macro(),
@@ -108,13 +114,14 @@ class Evaluation:
         """Write the figures, and the answers without the text, into a run: what of, by which weights, how well."""
         folder = run / EVALUATIONS
         folder.mkdir(exist_ok=True)
+        answers = zip(self.gold, self.given, self.probability, self.vectors, strict=True)
         with files.replacing(folder / f"{data.stem}{ANSWERS}", "w") as file:
-            for row, (gold, given) in enumerate(zip(self.gold, self.given, strict=True)):
+            for gold, given, probability, vectors in answers:
                 line = {
                     "label": self.labels[gold],
                     "given": self.labels[given],
-                    "probability": round(float(self.probability[row]), 6),
-                    "vectors": int(self.vectors[row]),
+                    "probability": round(float(probability), 6),
+                    "vectors": int(vectors),
                 }
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
         facts = {
@@ -124,14 +131,14 @@ class Evaluation:
         files.write_json(folder / f"{data.stem}.json", {**self.as_json(), **facts})
 
 
-def see_complete(run: Path) -> None:
-    """Complain if something is not a complete run, whose best classifier does not change any more."""
+def check_complete(run: Path) -> None:
+    """Raise an error if something is not a complete run, whose best classifier does not change any more."""
     info = files.read_json(run / RUN, "a run of 'ebert relations train'")
     if not info.get("complete"):
         raise EbertError(f"{run} is not complete; give the command that made it again, and then evaluate it")
 
 
-def evaluate(classifier: RelationClassifier, samples: list[Sample], *, budget: int | None = None) -> Evaluation:
+def evaluate(classifier: RelationClassifier, samples: list[Sample], *, budget: int | None = None) -> RelationEvaluation:
     """Classify samples that have labels."""
     check_labels(samples, classifier.labels)
     number = {label: index for index, label in enumerate(classifier.labels)}
@@ -139,7 +146,7 @@ def evaluate(classifier: RelationClassifier, samples: list[Sample], *, budget: i
     with progress("evaluating", total=len(samples), unit="samples") as advance:
         rows = classifier.probabilities(prepared, budget=budget, advance=advance)
     table = np.stack([row.numpy() for row in rows]).astype(np.float64)  # (samples, relations)
-    return Evaluation(
+    return RelationEvaluation(
         labels=classifier.labels,
         gold=np.array([number[str(sample.label)] for sample in samples]),
         given=table.argmax(axis=1),
@@ -150,38 +157,39 @@ def evaluate(classifier: RelationClassifier, samples: list[Sample], *, budget: i
     )
 
 
-RESAMPLES = 1000
-
-Numbers = NDArray[np.int64]
+# Intervals
 
 
 def macro_f1(gold: Numbers, given: Numbers, relations: int, *, resamples: int = RESAMPLES) -> Interval:
-    """Give a macro F1 in percent with its interval."""
-    value = _f1(gold, given, relations, np.ones(len(gold)))
-    return Interval(value, *bounds([_f1(gold, given, relations, w) for w in _weights(gold, relations, resamples)]))
+    """Return a macro F1 in percent with its interval."""
+    return _interval(gold, resamples, relations, lambda weights: _f1(gold, given, relations, weights))
 
 
 def difference(gold: Numbers, one: Numbers, other: Numbers, relations: int, *, resamples: int = RESAMPLES) -> Interval:
-    """Give by how many points the macro F1 of one run is above that of another on the same samples."""
+    """Return by how many points the macro F1 of one run is above that of another on the same samples."""
     if not len(gold) == len(one) == len(other):
         raise EbertError("two runs can be compared on the same samples only")
-    even = np.ones(len(gold))
-    value = _f1(gold, one, relations, even) - _f1(gold, other, relations, even)
-    drawn = [
-        _f1(gold, one, relations, w) - _f1(gold, other, relations, w) for w in _weights(gold, relations, resamples)
-    ]
-    return Interval(value, *bounds(drawn))
+
+    def apart(weights: NDArray[np.float64]) -> float:
+        return _f1(gold, one, relations, weights) - _f1(gold, other, relations, weights)
+
+    return _interval(gold, resamples, relations, apart)
 
 
-def _weights(gold: Numbers, relations: int, resamples: int) -> list[NDArray[np.float64]]:
-    """Give, for every resample, how often each sample was drawn."""
+def _interval(
+    gold: Numbers, resamples: int, relations: int, figure: Callable[[NDArray[np.float64]], float]
+) -> Interval:
+    """Return a figure with its interval. `figure` takes how often each sample was drawn, always the same draws.
+
+    Samples are drawn with replacement within each relation, as many as it has.
+    """
     random = np.random.default_rng(SEED)
     groups = [np.flatnonzero(gold == relation) for relation in range(relations)]
     drawn = []
     for _ in range(resamples):
         picks = [group[random.integers(len(group), size=len(group))] for group in groups if len(group)]
-        drawn.append(np.bincount(np.concatenate(picks), minlength=len(gold)).astype(np.float64))
-    return drawn
+        drawn.append(figure(np.bincount(np.concatenate(picks), minlength=len(gold)).astype(np.float64)))
+    return Interval(figure(np.ones(len(gold))), *bounds(drawn))
 
 
 def _f1(gold: Numbers, given: Numbers, relations: int, weights: NDArray[np.float64]) -> float:

@@ -3,6 +3,7 @@
 ``[CLS] ... classic $ World_War_II / World War II $ drama `` # Battleground_(film) / Battle ##ground # '' ... [SEP]``
 
 Samples are cut into pieces once, and the vector of an entity is read and projected once; a batch then costs a look-up.
+Sentences longer than the encoder are cut around their mentions, never through one.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -19,13 +20,17 @@ from ebert.model.ebert import EBert
 from ebert.model.injection import Injector, Pieces
 from ebert.model.modes import Mode
 from ebert.model.options import AlignmentOptions
-from ebert.relations.data import Resolver, Sample
+from ebert.relations.data import Sample, SampleResolver
+from ebert.relations.options import variant
 from ebert.text.passage import Mention, Passage
 from ebert.vectors.entity import Entity
 
 SUBJECT, OBJECT = "#", "$"
 NOBODY = "\ue000nobody"  # the entity of a mention without one: no title has this character
 WINDOW = 1024  # samples cut at a time
+LONG_WORD = 16  # pieces: what has more between two blanks is no word but a text without blanks
+
+Range = tuple[int, int]
 
 
 class CachedInjector(Injector):
@@ -44,7 +49,7 @@ class CachedInjector(Injector):
     longest: int
 
     def find(self, mentions: Collection[Mention]) -> dict[Mention, Entity]:
-        """Give the entities of mentions, from memory where they have been asked for."""
+        """Return the entities of mentions, from memory where they have been asked for."""
         new = {m.entity: m for m in mentions if m.entity not in self._found and m.entity != NOBODY}
         if new:
             found = super().find(list(new.values()))
@@ -52,7 +57,7 @@ class CachedInjector(Injector):
         return {m: entity for m in mentions if (entity := self._found.get(m.entity)) is not None}
 
     def project(self, entities: Sequence[Entity]) -> Tensor:
-        """Give projected vectors, from memory where they have been asked for."""
+        """Return projected vectors, from memory where they have been asked for."""
         for entity in entities:
             if entity not in self._known:
                 # One by one: the last bit of a product depends on the size of the matrix, and with it on the batch in
@@ -83,7 +88,7 @@ class Prepared:
 class Inputs:
     """Prepares samples and collates them."""
 
-    def __init__(self, injector: Injector, resolver: Resolver, mode: Mode) -> None:
+    def __init__(self, injector: Injector, resolver: SampleResolver, mode: Mode) -> None:
         self._injector = CachedInjector.of(injector)
         self.resolver, self.mode = resolver, mode
 
@@ -103,11 +108,11 @@ class Inputs:
         return prepared
 
     def show(self, prepared: Prepared) -> list[str]:
-        """Write what the encoder sees as the paper does."""
+        """Return what the encoder sees, written as in the paper."""
         return self._injector.sequencer.show(prepared.pieces)
 
     def tensors(self, batch: Sequence[Pieces]) -> dict[str, Tensor]:
-        """Give the encoder's inputs for a batch, padded to its longest."""
+        """Return the encoder's inputs for a batch, padded to its longest."""
         return self._injector.tensors(batch)
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
@@ -133,7 +138,7 @@ class Inputs:
         )
 
     def _all(self, samples: Sequence[Sample], passages: Sequence[Passage]) -> list[Pieces]:
-        """Cut passages, or say of which sample one cannot be."""
+        """Cut passages into pieces; the error names the sample that cannot be."""
         try:
             return self._cut_up(passages)
         except EbertError:
@@ -154,7 +159,7 @@ class Inputs:
 
 
 def padding(lengths: Iterable[Sequence[int]]) -> float:
-    """Give the share of padding among the tokens of batches, given by the lengths of their sequences."""
+    """Return the share of padding among the tokens of batches, given by the lengths of their sequences."""
     real = padded = 0
     for batch in lengths:
         real += sum(batch)
@@ -162,34 +167,8 @@ def padding(lengths: Iterable[Sequence[int]]) -> float:
     return 1 - real / padded if padded else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """One way to feed a sample."""
-
-    mode: Mode
-    aligned: bool = True
-    published: str = ""
-    """What the paper's table calls it."""
-
-
-VARIANTS = {
-    "bert": Variant("bert", published="BERT"),
-    "concat": Variant("concat", published="E-BERT-concat"),
-    "replace": Variant("replace", published="E-BERT-replace"),
-    "wikipedia2vec-concat": Variant("concat", aligned=False, published="Wikipedia2Vec-BERT-concat"),
-    "wikipedia2vec-replace": Variant("replace", aligned=False, published="Wikipedia2Vec-BERT-replace"),
-}
-
-
-def variant(name: str) -> Variant:
-    """Give the variant with a name."""
-    if name not in VARIANTS:
-        raise EbertError(f"unknown mode {name!r}; choose one of {', '.join(VARIANTS)}")
-    return VARIANTS[name]
-
-
 def alignment_for(model: EBert, name: str) -> Alignment | None:
-    """Give what carries the entities of a variant: W, or nothing for the paper's unaligned baselines.
+    """Return the alignment for the entities of a variant: W, or nothing for the paper's unaligned baselines.
 
     Where W scales its vectors to a length, the baselines' have it too, so that both differ in W only.
     """
@@ -210,10 +189,6 @@ def alignment_for(model: EBert, name: str) -> Alignment | None:
         )
     return Alignment.fit(model.vectors, {}, np.zeros((1, width), np.float32),
                          AlignmentOptions(method="none", length=model.alignment.options.length))  # fmt: skip
-
-
-LONG_WORD = 16  # pieces: what has more between two blanks is no word but a text without blanks
-Range = tuple[int, int]
 
 
 def cut(passage: Passage, keep: Sequence[Range], cut_up: Callable[[Passage], Pieces], longest: int) -> Passage:
@@ -246,7 +221,7 @@ def _shorten(passage: Passage, keep: Sequence[Range], pieces: Pieces, budget: in
 
 
 def _units(text: str, pieces: Pieces) -> list[tuple[int, int, int]]:
-    """Give the words between blanks, `(start, end, pieces)`; long ones are given piece by piece."""
+    """Return the words between blanks, `(start, end, pieces)`; long ones piece by piece."""
     words: list[list[Range]] = []
     for place, (start, end) in enumerate(pieces.spans):
         if start == end or place in pieces.entities:

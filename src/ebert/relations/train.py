@@ -1,11 +1,15 @@
-"""A training run on disk: `run.json`, the best epoch's classifier, the learning curve, checkpoints meanwhile."""
+"""Training a classifier: batches of like length, the dev set's macro F1 after every epoch, the best epoch kept.
+
+A run is a folder with `run.json`, the best epoch's classifier, the learning curve, and checkpoints meanwhile; a search
+is a folder of runs over the paper's grid of learning rates and epochs.
+"""
 
 import hashlib
 import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +24,20 @@ from ebert._io import files
 from ebert._runs import machine
 from ebert.bert.load import quiet
 from ebert.errors import EbertError
-from ebert.finetuning import run as searching
-from ebert.finetuning.run import CHECKPOINTS, alone, announce, begin, describe, finish
-from ebert.finetuning.trainer import Keeper, Say, arguments, best_of, run
+from ebert.finetuning import run as runs
+from ebert.finetuning.options import Say
+from ebert.finetuning.trainer import Keeper, arguments, best_of, run
 from ebert.model.ebert import EBert
 from ebert.relations.classifier import MODEL, RelationClassifier
-from ebert.relations.data import ResolvingOptions, Sample, check_labels, fixed_subset, labels_of, read, split_path
+from ebert.relations.data import Sample, check_labels, fixed_subset, labels_of, read, split_path
 from ebert.relations.evaluate import confusion, scores
 from ebert.relations.inputs import Prepared, padding
-from ebert.relations.options import RelationTrainingOptions
+from ebert.relations.options import RelationTrainingOptions, ResolvingOptions
 
 NAMES = "pid2name.json"
 FORMAT = 1
 SAME = ("mode", "options", "resolving", "data", "model")  # what a run must have in common with one that it goes on with
+POOL = 50  # batches whose samples are sorted together: little padding, and still another mixture every epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ class Split:
         return cls(path, samples if most is None else fixed_subset(samples, most))
 
     def as_json(self) -> dict[str, Any]:
-        """Give what `run.json` says of it."""
+        """Return what `run.json` says of it."""
         return {"file": self.path.name, "sha256": files.sha256(self.path), "samples": len(self.samples)}
 
 
@@ -67,9 +72,9 @@ def train(
     command: str = "",
     say: Say,
 ) -> dict[str, Any]:
-    """Train a classifier into the folder `out`, or go on with it, and give its metrics."""
-    parts = {name: Split.read(data, name, getattr(options, key)) for name, key in
-             (("train", "samples"), ("dev", "dev_samples"))}  # fmt: skip
+    """Train a classifier into the folder `out`, or go on with it, and return its metrics."""
+    runs.need_accelerate("relations")
+    parts = {"train": Split.read(data, "train", options.samples), "dev": Split.read(data, "dev", options.dev_samples)}
     labels = labels_of(parts["train"].samples, parts["train"].path.name)
     check_labels(parts["dev"].samples, labels)
     info: dict[str, Any] = {
@@ -80,65 +85,66 @@ def train(
         "mode": mode,
         "options": asdict(options),
         "resolving": {**asdict(resolving), "ids": _table(ids)},
-        "model": describe(model),
+        "model": runs.describe(model),
         "data": {name: part.as_json() for name, part in parts.items()},
         "names": _names(data, labels),
     }
-    with alone(out):
-        if (done := begin(out, info, SAME)) is not None:
+    with runs.alone(out):
+        if (done := runs.begin(out, info, SAME)) is not None:
             say(f"{out} is complete already")
             return done
         classifier = RelationClassifier.fresh(
             model, mode=mode, labels=labels, resolving=resolving, ids=ids, names=info["names"], seed=options.seed
         )
-        prepared = {name: classifier.inputs.prepare(part.samples) for name, part in parts.items()}
-        info["coverage"] = {
-            name: classifier.inputs.resolver.coverage(part.samples).as_json() for name, part in parts.items()
+        inputs = classifier.inputs
+        prepared = {name: inputs.prepare(part.samples) for name, part in parts.items()}
+        info |= {
+            "coverage": {name: inputs.resolver.coverage(part.samples).as_json() for name, part in parts.items()},
+            "shortened": {name: _shortened(part, say) for name, part in prepared.items()},
+            "machine": machine(),
         }
-        info["shortened"] = {name: _shortened(part, say) for name, part in prepared.items()}
-        info["machine"] = machine()
-        announce(out, info)
+        runs.announce(out, info)
         start = time.monotonic()
         with quiet():
-            result = fine_tune(
+            curve, info["padding"] = fine_tune(
                 classifier, prepared["train"], prepared["dev"], options,
-                checkpoints=out / CHECKPOINTS, best=out / MODEL, say=say, device=device,
+                checkpoints=out / runs.CHECKPOINTS, best=out / MODEL, say=say, device=device,
             )  # fmt: skip
-        curve = result["epochs"]
         best = best_of(curve)
         metrics = {
-            "best epoch": best["epoch"],
-            "dev": best["dev"],
-            "dev samples": len(prepared["dev"]),
-            "epochs": curve,
-        }
-        info |= {"padding": result["padding"], "labels": labels}
-        info["seconds of the last start"] = round(time.monotonic() - start, 1)
-        finish(out, info, metrics)
+            "best epoch": best["epoch"], "dev": best["dev"], "dev samples": len(prepared["dev"]), "epochs": curve,
+        }  # fmt: skip
+        info |= {"labels": labels, "seconds of the last start": round(time.monotonic() - start, 1)}
+        runs.finish(out, info, metrics)
         return metrics
 
 
-def _table(ids: Mapping[int, str] | None) -> dict[str, Any] | None:
-    """Say which table of ids and titles was used."""
-    if not ids:
-        return None
-    text = json.dumps(sorted(ids.items()), ensure_ascii=False)
-    return {"entries": len(ids), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+def search(
+    data: Path,
+    load: Callable[[], EBert],
+    out: Path,
+    *,
+    mode: str,
+    options: RelationTrainingOptions,
+    rates: Sequence[float],
+    epochs: Sequence[int],
+    keep_all: bool = False,
+    command: str = "",
+    say: Say,
+    **how: Any,
+) -> dict[str, Any]:
+    """Train a classifier with every learning rate and number of epochs; see `ebert.finetuning.run.search`.
 
+    `load` returns the model afresh each time, because training changes its encoder; `how` is what `train` takes too.
+    """
 
-def _names(data: Path, labels: list[str]) -> dict[str, str]:
-    """Give what relations are called, where the data folder has FewRel's list of names."""
-    if not (data / NAMES).is_file():
-        return {}
-    names = files.read_json(data / NAMES, "a data folder")
-    return {label: names[label][0] for label in labels if isinstance(names.get(label), list) and names[label]}
+    def train_one(chosen: RelationTrainingOptions, folder: Path) -> dict[str, Any]:
+        return train(data, load(), folder, mode=mode, options=chosen, command=command, say=say, **how)
 
-
-def _shortened(prepared: list[Prepared], say: Say) -> int:
-    cut = [one.sample.where for one in prepared if one.shortened]
-    if cut:
-        say(f"{len(cut):,} samples are longer than the encoder and were cut around their mentions: {cut[0]}, ...")
-    return len(cut)
+    return runs.search(
+        options, {"learning_rate": rates, "epochs": epochs}, train_one, out, model=MODEL, keep_all=keep_all, say=say,
+        info={"kind": "relations search", "command": command, "mode": mode},
+    )  # fmt: skip
 
 
 def fine_tune(
@@ -151,50 +157,85 @@ def fine_tune(
     best: Path,
     say: Say,
     device: str | None = None,
-) -> dict[str, Any]:
-    """Train, going on from the last checkpoint if there is one, and give the learning curve.
+) -> tuple[list[dict[str, Any]], float]:
+    """Train, going on from the last checkpoint if there is one; return the learning curve and the share of padding.
 
     The classifier of the best epoch is in the folder `best` afterwards.
     """
     number = {label: index for index, label in enumerate(classifier.labels)}
     sets = [[{"pieces": one.pieces, "label": number[str(one.sample.label)]} for one in part] for part in (train, dev)]
+    steps = math.ceil(len(train) / options.batch)
     sampler = LengthSampler([len(one) for one in train], batch=options.batch, seed=options.seed)
+    wasted = padding([[len(train[index]) for index in batch] for batch in sampler.batches(0)])
+    unsorted = padding([part.tolist() for part in np.array_split([len(one) for one in train], steps)])
+    say(
+        f"padding is {wasted:.1%} of the tokens, with samples of like length in a batch (in the order of the file it "
+        f"would be {unsorted:.1%})"
+    )
 
     def begin(epoch: int) -> None:
         sampler.epoch = epoch
 
-    lengths = [[len(train[index]) for index in batch] for batch in sampler.batches(0)]
-    unsorted = np.array_split(np.array([len(one) for one in train]), math.ceil(len(train) / options.batch))
-    say(
-        f"padding is {padding(lengths):.1%} of the tokens, with samples of like length in a batch "
-        f"(in the order of the file it would be {padding([part.tolist() for part in unsorted]):.1%})"
-    )
     keeper = Keeper(begin, lambda: classifier.save_pretrained(best), say)
-    order = sorted(range(len(dev)), key=lambda index: (len(dev[index]), index))
     trainer = _Trainer(
         model=classifier.module,
-        args=_arguments(options, checkpoints, steps=math.ceil(len(train) / options.batch), device=device),
+        args=_arguments(options, checkpoints, steps=steps, device=device),
         train_dataset=sets[0],
         eval_dataset=sets[1],
         data_collator=classifier.inputs,
         compute_metrics=_metrics(len(number)),
         callbacks=[keeper],
     )
-    trainer.train_sampler, trainer.eval_sampler = sampler, FixedSampler(order)
-    return {"epochs": run(trainer, keeper, checkpoints), "padding": padding(lengths)}
+    trainer.train_sampler = sampler
+    trainer.eval_order = sorted(range(len(dev)), key=lambda index: (len(dev[index]), index))
+    return run(trainer, keeper, checkpoints), wasted
+
+
+class LengthSampler(Sampler[int]):
+    """Yields indices so that consecutive batches of `batch` hold sequences of like length.
+
+    The order depends on the seed and the epoch only, so that a run that goes on later sees what it would have seen. The
+    Trainer's own sampler by length draws from the state of the process, which is another one after a resume.
+    """
+
+    def __init__(self, lengths: Sequence[int], *, batch: int, seed: int) -> None:
+        self._lengths, self._batch, self._seed = lengths, batch, seed
+        self.epoch = 0
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def __iter__(self) -> Iterator[int]:
+        for batch in self.batches(self.epoch):
+            yield from batch
+
+    def batches(self, epoch: int) -> list[list[int]]:
+        """Return the batches of an epoch."""
+        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + epoch)
+        order = torch.randperm(len(self._lengths), generator=generator).tolist()
+        pool = POOL * self._batch
+        groups: list[list[int]] = []
+        for start in range(0, len(order), pool):
+            alike = sorted(order[start : start + pool], key=lambda index: self._lengths[index])
+            groups += [alike[at : at + self._batch] for at in range(0, len(alike), self._batch)]
+        # A short batch must be the last one: a data loader cuts the indices every `batch`.
+        last = [group for group in groups if len(group) < self._batch]
+        full = [group for group in groups if len(group) == self._batch]
+        shuffled = torch.randperm(len(full), generator=generator).tolist()
+        return [full[index] for index in shuffled] + last
 
 
 class _Trainer(transformers.Trainer):
     """The Trainer, with our order of the samples."""
 
-    train_sampler: "LengthSampler"
-    eval_sampler: "FixedSampler"
+    train_sampler: LengthSampler
+    eval_order: list[int]
 
-    def _get_train_sampler(self, *_: Any, **__: Any) -> "LengthSampler":
+    def _get_train_sampler(self, *_: Any, **__: Any) -> LengthSampler:
         return self.train_sampler
 
-    def _get_eval_sampler(self, *_: Any, **__: Any) -> "FixedSampler":
-        return self.eval_sampler
+    def _get_eval_sampler(self, *_: Any, **__: Any) -> Any:
+        return self.eval_order
 
 
 def _metrics(relations: int) -> Callable[[EvalPrediction], dict[str, float]]:
@@ -224,89 +265,24 @@ def _arguments(options: RelationTrainingOptions, folder: Path, *, steps: int, de
     return make(options.batch // devices)
 
 
-POOL = 50  # batches whose samples are sorted together: little padding, and still another mixture every epoch
+def _table(ids: Mapping[int, str] | None) -> dict[str, Any] | None:
+    """Return which table of ids and titles was used."""
+    if not ids:
+        return None
+    text = json.dumps(sorted(ids.items()), ensure_ascii=False)
+    return {"entries": len(ids), "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
-class LengthSampler(Sampler[int]):
-    """Gives indices so that consecutive batches of `batch` hold sequences of like length.
-
-    The order depends on the seed and the epoch only, so that a run that goes on later sees what it would have seen.
-    """
-
-    def __init__(self, lengths: Sequence[int], *, batch: int, seed: int) -> None:
-        self._lengths, self._batch, self._seed = lengths, batch, seed
-        self.epoch = 0
-
-    def __len__(self) -> int:
-        return len(self._lengths)
-
-    def __iter__(self) -> Iterator[int]:
-        for batch in self.batches(self.epoch):
-            yield from batch
-
-    def batches(self, epoch: int) -> list[list[int]]:
-        """Give the batches of an epoch."""
-        generator = torch.Generator().manual_seed(self._seed * 1_000_003 + epoch)
-        order = torch.randperm(len(self._lengths), generator=generator).tolist()
-        pool = POOL * self._batch
-        groups: list[list[int]] = []
-        for start in range(0, len(order), pool):
-            alike = sorted(order[start : start + pool], key=lambda index: self._lengths[index])
-            groups += [alike[at : at + self._batch] for at in range(0, len(alike), self._batch)]
-        # A short batch must be the last one: a data loader cuts the indices every `batch`.
-        last = [group for group in groups if len(group) < self._batch]
-        full = [group for group in groups if len(group) == self._batch]
-        shuffled = torch.randperm(len(full), generator=generator).tolist()
-        return [full[index] for index in shuffled] + last
+def _names(data: Path, labels: list[str]) -> dict[str, str]:
+    """Return what relations are called, where the data folder has FewRel's list of names."""
+    if not (data / NAMES).is_file():
+        return {}
+    names = files.read_json(data / NAMES, "a data folder")
+    return {label: names[label][0] for label in labels if isinstance(names.get(label), list) and names[label]}
 
 
-class FixedSampler(Sampler[int]):
-    """Gives indices in a fixed order."""
-
-    def __init__(self, order: Sequence[int]) -> None:
-        self._order = order
-
-    def __len__(self) -> int:
-        return len(self._order)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._order)
-
-
-def search(
-    data: Path,
-    load: Callable[[], EBert],
-    out: Path,
-    *,
-    mode: str,
-    options: RelationTrainingOptions,
-    rates: Sequence[float],
-    epochs: Sequence[int],
-    resolving: ResolvingOptions,
-    ids: Mapping[int, str] | None = None,
-    device: str | None = None,
-    keep_all: bool = False,
-    command: str = "",
-    say: Say,
-) -> dict[str, Any]:
-    """Train a classifier with every learning rate and number of epochs; see `ebert.finetuning.run`.
-
-    `load` gives the model afresh each time, because training changes its encoder.
-    """
-
-    def chosen(one: searching.Configuration) -> RelationTrainingOptions:
-        return replace(options, learning_rate=one["learning_rate"], epochs=int(one["epochs"]))
-
-    def run(one: searching.Configuration, folder: Path) -> dict[str, Any]:
-        return train(
-            data, load(), folder, mode=mode, options=chosen(one), resolving=resolving, ids=ids, device=device,
-            command=command, say=say,
-        )  # fmt: skip
-
-    grid = searching.grid(learning_rate=rates, epochs=epochs)
-    for one in grid:
-        chosen(one)  # a bad value is told before the first hour of training, not after it
-    return searching.search(
-        grid, run, out, model=MODEL, keep_all=keep_all, say=say,
-        info={"kind": "relations search", "command": command, "mode": mode},
-    )  # fmt: skip
+def _shortened(prepared: list[Prepared], say: Say) -> int:
+    cut = [one.sample.where for one in prepared if one.shortened]
+    if cut:
+        say(f"{len(cut):,} samples are longer than the encoder and were cut around their mentions: {cut[0]}, ...")
+    return len(cut)

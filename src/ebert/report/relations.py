@@ -16,7 +16,7 @@ from ebert._bootstrap import Interval
 from ebert._io import compressed, files
 from ebert.errors import EbertError
 from ebert.relations.evaluate import ANSWERS, EVALUATIONS, RESAMPLES, Numbers, confusion, difference, macro_f1, scores
-from ebert.relations.inputs import VARIANTS
+from ebert.relations.options import VARIANTS
 from ebert.report.document import MARKER, MINUS, Plot, ReportDocument, Section, Table, as_csv, write_report
 from ebert.report.plots import COLOURS, INK, drawing
 from ebert.report.runs import distinct_names

@@ -5,16 +5,13 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ebert._io import files, records
+from ebert._io import compressed, files, records
 from ebert.errors import EbertError
 from ebert.linking.document import Document
 from ebert.linking.readers import jsonl
 from ebert.linking.readers.layouts import is_labelled, parse
 from ebert.text import titles
 
-JSON = (".jsonl", ".ndjson")
-PACKED = (".gz", ".bz2", ".xz")
-PLAIN = (".txt", ".md", ".text", "")
 LABELLED = (".tsv", ".ttl", ".nif")  # in a folder, if they are
 HEAD = 4096  # bytes that tell whether a file is text
 
@@ -44,7 +41,7 @@ def from_text(text: str, name: str, *, lines: bool = False, layout: str | None =
             yield Document(found.id, found.text, sentences=found.sentences)
         return
     first = next((line for line in io.StringIO(text) if line.strip()), "")
-    if _kind(Path(name)) in JSON or (first.lstrip().startswith("{") and _is_json(first)):
+    if _kind(Path(name)) in records.JSON_LINES or (first.lstrip().startswith("{") and _is_json(first)):
         given = [(place, line) for place, line in enumerate(io.StringIO(text), 1) if line.strip()]
         for number, (place, line) in enumerate(given, 1):
             yield _from_row(line, f"{name}, line {place}", number)
@@ -78,7 +75,7 @@ def _is_json(line: str) -> bool:
 def _is_meant(path: Path) -> bool:
     """Return whether a file of a folder is to be linked."""
     kind = _kind(path)
-    return (kind in (*JSON, *PLAIN) and not _is_binary(path)) or (
+    return (kind in (*records.JSON_LINES, *records.PLAIN_TEXT) and not _is_binary(path)) or (
         kind in LABELLED and is_labelled(records.read_text(path))
     )
 
@@ -92,4 +89,4 @@ def _is_binary(path: Path) -> bool:
 
 
 def _kind(path: Path) -> str:
-    return Path(path.stem).suffix if path.suffix in PACKED else path.suffix
+    return Path(path.stem).suffix if path.suffix in compressed.UNPACK else path.suffix

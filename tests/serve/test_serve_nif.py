@@ -12,7 +12,7 @@ WIKIPEDIA = "http://en.wikipedia.org/wiki/"
 
 def read(text: str) -> Reading:
     reading = Reading("nif")
-    read_nif([text], "the answer", reading)
+    read_nif(text, "the answer", reading)
     return reading
 
 

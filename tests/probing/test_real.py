@@ -62,11 +62,11 @@ def test_eight_bits_answer_about_as_well():
         "The native language of Jean Marais is [MASK] .": "French",
     }
     exact = EBert.plain("bert-base-cased")
-    before = [filled.answers[0] for filled in exact.fill(texts, mode="bert")]
+    before = [filled.answers[0] for filled in exact.fill(list(texts), mode="bert")]
     model = quantize(exact)
     layer = model.encoder.base_model.encoder.layer[0].intermediate.dense
     assert not isinstance(layer, torch.nn.Linear)
-    after = [filled.answers[0] for filled in model.fill(texts, mode="bert")]
+    after = [filled.answers[0] for filled in model.fill(list(texts), mode="bert")]
     assert [answer.token for answer in before] == [answer.token for answer in after] == list(texts.values())
     assert [answer.probability for answer in after] != [answer.probability for answer in before]
     assert [a.probability for a in after] == pytest.approx([b.probability for b in before], abs=0.1)

@@ -88,7 +88,7 @@ def make_parent(path: Path) -> None:
 
 
 def refuse_unwritable(path: Path) -> None:
-    """Complain about a place where no file can be written, before the work whose result is to stand there."""
+    """Raise `EbertError` for a place where no file can be written, before the work whose result is to stand there."""
     if path.is_dir():
         raise EbertError(f"{path} is a folder; give the name of a file")
     make_parent(path)
@@ -105,7 +105,7 @@ def recover(path: Path) -> None:
 
 
 def visible(folder: Path) -> list[Path]:
-    """Give all files in a folder and in those inside it, sorted; what is hidden (``.git``, ``.DS_Store``) is not."""
+    """Return all files in a folder and in those inside it, sorted; what is hidden (``.git``, ``.DS_Store``) is not."""
     inside = (file.relative_to(folder) for file in folder.rglob("*"))
     shown = sorted(file for file in inside if not any(part.startswith(".") for part in file.parts))
     return [folder / file for file in shown if (folder / file).is_file()]

@@ -43,11 +43,11 @@ class Explorer:
         return {"entities": [_short(entity) for entity in self._vectors.complete(typed, count)]}
 
     def entity(self, name: str) -> dict[str, Any]:
-        """Tell what is known of an entity."""
+        """Return what is known of an entity."""
         return self._described(self._find(name))
 
     def near(self, name: str, kind: Literal["entity", "word"], count: int) -> dict[str, Any]:
-        """Give the nearest words and entities to an entity or a word."""
+        """Return the nearest words and entities to an entity or a word."""
         if kind == "word":
             found = self._vectors.nearest(name, top=count, kind="both", word=True)
         else:
@@ -59,7 +59,7 @@ class Explorer:
         }
 
     def explore(self, name: str, count: int) -> dict[str, Any]:
-        """Give the neighbourhood of an entity: entities, words, wordpieces, and a map of it."""
+        """Return the neighbourhood of an entity: entities, words, wordpieces, and a map of it."""
         entity = self._find(name)
         entities = self._vectors.nearest(entity.title, top=count, kind="entities")
         words = self._vectors.nearest(entity.title, top=count, kind="words")
@@ -129,7 +129,7 @@ class Explorer:
         return table, list(words)
 
     def _wordpieces(self, entity: Entity, count: int) -> list[dict[str, Any]]:
-        """Give the wordpieces nearest to what the encoder sees of an entity, seen from the middle of them all."""
+        """Return the wordpieces nearest to what the encoder sees of an entity, seen from the middle of them all."""
         table, names = self._pieces
         middle = table.mean(axis=0)
         projected = self._loaded.model.project([entity]).numpy().astype(np.float32)  # (1, width)
@@ -198,7 +198,7 @@ EXAMPLES = [
 
 
 def suited(vectors: Vectors) -> list[dict[str, str]]:
-    """Give the examples whose entities a store knows, and those of the paper in any case: they show the guessing."""
+    """Return the examples whose entities a store knows, and those of the paper in any case: they show the guessing."""
     found = []
     for one in EXAMPLES:
         if all(mention.entity in vectors for mention in Passage.parse(one["text"]).mentions):

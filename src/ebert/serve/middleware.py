@@ -190,7 +190,7 @@ def _too_long(limits: Limits) -> Problem:
 
 
 def _is_here(host: bytes, bound: str) -> bool:
-    """Tell whether a Host header names this machine; the port may be another one, forwarded here."""
+    """Return whether a Host header names this machine; the port may be another one, forwarded here."""
     try:
         name = urlsplit(f"//{host.decode('latin-1')}").hostname
     except ValueError:
@@ -199,7 +199,7 @@ def _is_here(host: bytes, bound: str) -> bool:
 
 
 def _netloc(origin: bytes) -> bytes:
-    """Give the host and port of an origin; a proxy may have taken https off, so that the scheme says nothing."""
+    """Return the host and port of an origin; a proxy may have taken https off, so that the scheme says nothing."""
     return origin.lower().partition(b"://")[2]
 
 
@@ -225,7 +225,7 @@ TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Lengt
 
 
 def impatient_protocol(seconds: float, connections: int) -> type[asyncio.Protocol]:
-    """Give a protocol that allows so many seconds for the head of a request, and for the answer to be taken.
+    """Return a protocol that allows so many seconds for the head of a request, and for the answer to be taken.
 
     One connection too many is told so before it says anything, and closed.
     """

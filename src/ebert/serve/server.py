@@ -26,7 +26,7 @@ HEAD = 32 * 1024  # bytes of the head of a request
 
 
 def given_token() -> tuple[str, bool]:
-    """Give the token of the environment, or a new one, and whether it is new."""
+    """Return the token of the environment, or a new one, and whether it is new."""
     token = os.environ.get(TOKEN)
     return (token, False) if token is not None else (secrets.token_urlsafe(24), True)
 
@@ -52,7 +52,7 @@ def listen(options: ServeOptions) -> socket.socket:
 
 
 def url_of(options: ServeOptions, opened: socket.socket, *, token: bool) -> str:
-    """Give the address to open in a browser. What is after # stays in the browser and is in no log."""
+    """Return the address to open in a browser. What is after # stays in the browser and is in no log."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(options.host, options.host)  # noqa: S104
     host = f"[{host}]" if ":" in host else host
     return f"http://{host}:{opened.getsockname()[1]}/" + (f"#token={options.token}" if token else "")

@@ -148,12 +148,12 @@ class LinkWork:
         return [(linked,) for linked in self.linker.disambiguate(documents, **how)]
 
     def sure(self, linked: Linked, threshold: float | None = None) -> list[LinkedMention]:
-        """Give the mentions that are probable enough."""
+        """Return the mentions that are probable enough."""
         least = self.linker.threshold if threshold is None else threshold
         return [mention for mention in linked.mentions if mention.probability >= least]
 
     def write(self, steps: Steps, *, threshold: float | None, trace: bool) -> dict[str, Any]:
-        """Give what the client gets."""
+        """Return what the client gets."""
         rounds = [[mention_value(one) for one in self.sure(step, threshold)] for step in steps]
         value: dict[str, Any] = {"text": steps[-1].document.text, "mentions": rounds[-1]}
         if trace:
@@ -230,7 +230,7 @@ class FillWork:
         return groups
 
     def write(self, job: TextToFill, answers: list[Masks]) -> dict[str, Any]:
-        """Give what the client gets."""
+        """Return what the client gets."""
         show = self._filler.show
         return {
             "text": job.passage.text,

@@ -87,11 +87,11 @@ def check_path(path: str) -> Iterator[Check]:
     try:
         folder = _names.resolve(path, "model")
         if (folder / "store.json").exists() or not folder.is_dir():
-            yield from _store(folder)
+            yield from _store(folder, path)
         elif (folder / "ebert.json").exists():
-            yield from _model(folder)
+            yield from _model(folder, path)
         elif (folder / "config.json").exists():
-            yield from _encoder(folder)
+            yield from _encoder(folder, path)
         else:
             what = "neither a store (store.json), a model (ebert.json) nor an encoder (config.json)"
             yield Check(path, "bad", what)
@@ -99,14 +99,14 @@ def check_path(path: str) -> Iterator[Check]:
         yield Check(path, "bad", str(error))
 
 
-def _store(folder: Path) -> Iterator[Check]:
+def _store(folder: Path, name: str) -> Iterator[Check]:
     import numpy as np
 
     from ebert.vectors.catalogue import Kind
     from ebert.vectors.store import Vectors
 
     with Vectors.open(folder) as vectors:
-        yield Check(str(folder), "good", repr(vectors))
+        yield Check(name, "good", repr(vectors))
         yield _hashes(vectors)
         yield from _added(vectors)
         facts = vectors.describe()
@@ -149,17 +149,17 @@ def _added(vectors: "Vectors") -> Iterator[Check]:
             yield Check(other.name, "note", "additions to another store than the one in this folder; they are not used")
 
 
-def _model(folder: Path) -> Iterator[Check]:
+def _model(folder: Path, name: str) -> Iterator[Check]:
     from ebert._io.trusted import locate
     from ebert.model.folder import ModelInfo, encoder_of, load_alignment
 
     info = ModelInfo.read(folder)
     alignment = load_alignment(folder, info)
     report = alignment.report
-    yield Check(str(folder), "good", f"W from {alignment.source} to {alignment.target}, {report.pairs:,} pairs")
+    yield Check(name, "good", f"W from {alignment.source} to {alignment.target}, {report.pairs:,} pairs")
     try:
         store = locate(folder, info.vectors.name, ours=info.ours)
-        yield from _store(store)
+        yield from _store(store, str(store))
         yield from _agrees(folder, store, info.vectors.fingerprint)
     except EbertError as error:
         yield Check(info.vectors.name, "bad", str(error))
@@ -194,17 +194,17 @@ def _encoder_of(name: str, fingerprint: str, folder: Path) -> Iterator[Check]:
         yield Check("model and encoder", "bad", f"{folder} was fitted on another encoder; run 'ebert align' again")
 
 
-def _encoder(folder: Path) -> Iterator[Check]:
+def _encoder(folder: Path, name: str) -> Iterator[Check]:
     from ebert.bert.cache import MANIFEST, verify
     from ebert.model.encoder import Encoder
 
     problems = verify(folder) if (folder / MANIFEST).exists() else []
     if problems:
-        yield Check(str(folder), "bad", "; ".join(problems))
+        yield Check(name, "bad", "; ".join(problems))
         return
     encoder = Encoder.load(os.fspath(folder))
     detail = f"{type(encoder.module).__name__}, width {encoder.width}, {len(encoder.tokenizer):,} wordpieces"
-    yield Check(str(folder), "good", detail)
+    yield Check(name, "good", detail)
 
 
 def _sqlite() -> Check:

@@ -37,10 +37,10 @@ def model(encoder):
 
 def relation_pieces(model, mode) -> list[str]:
     """Return what a relation classifier feeds for the appendix's example."""
-    from ebert.relations.data import Sample, Span
+    from ebert.relations.data import Sample, SampleSpan
 
     def span(words, entity):
-        return Span(SENTENCE.index(words), SENTENCE.index(words) + len(words), entity)
+        return SampleSpan(SENTENCE.index(words), SENTENCE.index(words) + len(words), entity)
 
     sample = Sample(SENTENCE, span("Battleground", "Battleground (film)"), span("World War II", "World War II"), "P921")
     inputs = ebert.RelationClassifier.fresh(model, mode=mode, labels=["P921", "P19"]).inputs

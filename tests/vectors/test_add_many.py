@@ -8,7 +8,7 @@ from described import DIMENSION, make_store
 
 from ebert import EbertError, Vectors
 from ebert.vectors import add
-from ebert.vectors.add import BadRow
+from ebert.vectors.add import RejectedRow
 
 ROWS = [
     {"title": "Esbjerg", "description": "a Danish harbour", "aliases": ["EBJ", "Esbjærg"], "id": "p-1"},
@@ -207,7 +207,7 @@ def test_from_a_file(store, tmp_path):
     done = []
     report = store.add_many(path, advance=done.append)
     assert (report.added, sum(done)) == (4, path.stat().st_size)
-    assert report.bad == [BadRow(4, None, report.bad[0].reason)]
+    assert report.bad == [RejectedRow(4, None, report.bad[0].reason)]
     assert "it is not JSON" in report.bad[0].reason
     with Vectors.open(store.path) as other:
         assert other.find_id("17").title == "Help!"

@@ -47,10 +47,10 @@ def progress(what: str, *, total: int | None = None, unit: str = "rows") -> Iter
         with tqdm(desc=what, total=total, unit=f" {unit}", unit_scale=True, dynamic_ncols=True, leave=False) as bar:
             yield bar.update
     else:
-        yield _Lines(what, total, unit)
+        yield _ProgressLines(what, total, unit)
 
 
-class _Lines:
+class _ProgressLines:
     """Writes a line every half minute; short work writes none."""
 
     def __init__(self, what: str, total: int | None, unit: str) -> None:

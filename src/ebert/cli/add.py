@@ -13,7 +13,7 @@ from ebert.errors import EbertError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ebert.vectors.add import AddReport, BadRow
+    from ebert.vectors.add import AddReport, RejectedRow
 
 SHOWN = 20  # rows that were left out
 
@@ -153,7 +153,7 @@ def _show(report: "AddReport", store: str, entities: int) -> None:
         click.echo(f"not used: {', '.join(sorted(report.unused))}")
 
 
-def _write_rejected(path: Path, rows: "Sequence[BadRow]") -> None:
+def _write_rejected(path: Path, rows: "Sequence[RejectedRow]") -> None:
     import json
 
     from ebert._io import files

@@ -59,7 +59,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class BadRow:
+class RejectedRow:
     """A row that was left out."""
 
     number: int  # of its line in a file, or among the rows; from 1
@@ -73,7 +73,7 @@ class AddReport:
 
     added: int = 0
     replaced: int = 0  # of those added
-    bad: list[BadRow] = field(default_factory=list)
+    bad: list[RejectedRow] = field(default_factory=list)
     shared_names: int = 0  # other names that mean something else too: they name the entity in text but do not find it
     odd: int = 0  # titles that look like others: letters of two scripts in a word
     unused: set[str] = field(default_factory=set)  # fields that mean nothing here
@@ -126,7 +126,7 @@ class Adder:
                 try:
                     good.append(_parse(number, fields, report.unused))
                 except EbertError as error:
-                    report.bad.append(BadRow(number, _title(fields), str(error)))
+                    report.bad.append(RejectedRow(number, _title(fields), str(error)))
             described = [row.description for row in good if row.description is not None]
             made = iter(self._describer().vectors(described) if described else ())
             with self._names.overlay.locked():
@@ -139,7 +139,7 @@ class Adder:
                             row.wanted, checked(found, self._dimension, "the vector"), report, replace=replace
                         )
                     except EbertError as error:
-                        report.bad.append(BadRow(row.number, row.wanted.title, str(error)))
+                        report.bad.append(RejectedRow(row.number, row.wanted.title, str(error)))
         report.bad.sort(key=lambda bad: bad.number)
         return report
 

@@ -55,7 +55,7 @@ def test_the_example_of_the_appendix(films, mode, middle):
         place = classifier.inputs.show(prepared).index("World_War_II")
         fed = classifier.inputs.tensors([prepared.pieces])["inputs_embeds"][0, place].numpy()
         own = films.vectors["World War II"]
-        wanted = own if mode.startswith("wikipedia2vec") else films.carried(["World War II"])[0].numpy()
+        wanted = own if mode.startswith("wikipedia2vec") else films.project(["World War II"])[0].numpy()
         np.testing.assert_allclose(fed, wanted, atol=1e-6)
 
 

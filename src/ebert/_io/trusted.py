@@ -38,6 +38,8 @@ def locate(owner: Path, name: str, *, ours: bool, give: str = "vectors=..., --ve
 
     Raise an error about any other path, and say how to `give` it instead.
     """
+    if name in ("", "."):  # the folder itself
+        raise EbertError(f"{owner} names {name!r}, which is no folder of its own; give the right one ({give})")
     place = owner / name  # an absolute path stays what it is
     if ours or _is_inside(owner, place):
         return place

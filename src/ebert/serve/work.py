@@ -294,7 +294,7 @@ class Working:
             )
 
     def describe(self, limits: Limits) -> dict[str, Any]:
-        """Tell clients what there is."""
+        """Return what clients can learn about the model."""
         loaded, linker = self.loaded, None
         if loaded.linker is not None:
             options = loaded.linker.options

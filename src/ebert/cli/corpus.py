@@ -51,8 +51,9 @@ def build(
 
     run = None
     if engine.engine == "ray":
-        from ebert.bulk.ray import RayTasks
+        from ebert.bulk.ray import RayTasks, need_ray
 
+        need_ray()  # now, not after the dumps were read
         run = RayTasks(replace(engine, workers=options.threads))
     dumps = [str(Path(path).absolute()) for path in dump] if run else dump  # other machines know no folder of ours
     try:

@@ -90,8 +90,8 @@ def test_what_is_pushed_is_what_was_asked_for(tiny, tmp_path, run):
         printed = run(server, PUSHES.format(name=NAME, **places))
     choices = list(itertools.product([False, True], repeat=2))
     expected = [line for asked in choices for line in (f"save {asked} {asked} {asked}", f"push {asked} {asked}")]
-    # A folder on this disk names its store; on the hub, where nobody else has that store, it brings it along.
-    assert printed.splitlines() == [*expected, "default (False, False) (True, False)"]
+    # By default a folder brings along what nobody else has: its store, and an encoder that is only a local folder.
+    assert printed.splitlines() == [*expected, "default (True, True) (True, True)"]
 
 
 def test_a_model_on_the_hub_can_be_pinned(tiny, tmp_path, run):

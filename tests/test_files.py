@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ebert import EbertError
-from ebert._io import files
+from ebert._io import files, staging
 
 
 @pytest.fixture(params=["in one step", "in two steps"])
@@ -164,3 +164,22 @@ def test_what_somebody_made_meanwhile_is_not_overwritten_unasked(tmp_path):
         (tmp_path / "folder" / "theirs").touch()
     assert [path.name for path in (tmp_path / "folder").iterdir()] == ["theirs"]
     assert list(tmp_path.iterdir()) == [tmp_path / "folder"]
+
+
+def test_what_removes_a_place_leaves_it_to_the_one_that_locks_it_meanwhile(tmp_path, monkeypatch):
+    """A place is nobody's until its maker has locked it, which may be just after another process removed the lock."""
+    place = tmp_path / ".store.0123456789ab.ebert-tmp"
+    place.mkdir()
+    rmdir, maker = Path.rmdir, staging._lock(place)
+
+    def lock_first(path):
+        if not maker.is_locked:
+            maker.acquire(timeout=0)
+            (place / staging.NEW).mkdir()
+        rmdir(path)
+
+    monkeypatch.setattr(Path, "rmdir", lock_first)
+    staging.settle(place)
+    assert maker.is_locked
+    assert sorted(path.name for path in place.iterdir()) == [staging.LOCK, staging.NEW]
+    maker.release()

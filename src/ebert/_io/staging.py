@@ -40,9 +40,9 @@ def beside(path: Path) -> Iterator[Path]:
     try:
         yield place
     finally:
-        _remove(place)
+        _remove(place, NEW, OLD, LOCK)
         lock.release()
-        _remove(place)  # Windows removes no file that is open
+        _remove_unlocked(place)
 
 
 def discard(folder: Path) -> None:
@@ -79,8 +79,8 @@ def settle(place: Path, *, wait: float = 0.0) -> int:
             (place / NEW).rename(path)
             sync(path.parent)
         size = sum(file.lstat().st_size for file in place.rglob("*"))
-        _remove(place)
-    _remove(place)  # Windows removes no file that is open
+        _remove(place, NEW, OLD, LOCK)
+    _remove_unlocked(place)
     return size
 
 
@@ -157,9 +157,9 @@ def _lock(place: Path) -> "FileLock":
     return FileLock(place / LOCK, thread_local=False)
 
 
-def _remove(place: Path) -> None:
-    """Remove a place while it is locked, the lock last, so that nobody can take a place that is about to go."""
-    for name in (NEW, OLD, LOCK):
+def _remove(place: Path, *names: str) -> None:
+    """Remove what is in a place, the lock last, so that nobody can take a place that is about to go."""
+    for name in names:
         if (place / name).is_dir():
             shutil.rmtree(place / name, ignore_errors=True)
         else:
@@ -167,3 +167,12 @@ def _remove(place: Path) -> None:
                 (place / name).unlink(missing_ok=True)
     with suppress(OSError):
         place.rmdir()
+
+
+def _remove_unlocked(place: Path) -> None:
+    """Remove the lock of a place on Windows, which removes no file that is open.
+
+    Elsewhere the lock is gone, and one that is there is of a process that has just locked the place for itself.
+    """
+    if os.name == "nt":
+        _remove(place, LOCK)

@@ -91,6 +91,20 @@ def test_jobs_cover_every_page_once(world, monkeypatch):
     assert len(jobs) > 5
 
 
+def test_a_run_gets_on_however_often_it_saves(world):
+    """A machine under load may take longer to start a thread than the time between two checkpoints."""
+    options = preset("default", **{**SMALL, "epochs": 3})
+    work = data.prepare(world, options)
+    done = [0]
+
+    def save(state):
+        assert state.done > done[-1]
+        done.append(state.done)
+
+    trainer.Trainer(work, options, trainer.initial(work, options)).run(save=save, every=0.0)
+    assert len(done) > 1
+
+
 def test_nothing_to_train(world):
     with pytest.raises(EbertError, match="--min-word-count"):
         data.prepare(world, preset("default", min_word_count=10**6))

@@ -111,7 +111,7 @@ class Trainer:
         return (self.options.epochs + self.options.finish - epochs) * int(self._sizes.sum()) - begun
 
     def _until(self, deadline: float, advance: Advance, speed: Speed) -> None:
-        """Run jobs until it is time, the phase ends, or somebody asks to stop."""
+        """Run jobs, at least one, until it is time, the phase ends, or somebody asks to stop."""
         epochs = self.options.epochs * self.jobs
         end = epochs if self.state.done < epochs else self.total
         taken, errors = self.state.done, list[BaseException]()
@@ -122,7 +122,8 @@ class Trainer:
             nonlocal taken
             while True:
                 with self._lock:
-                    if taken >= end or errors or self.stopped.is_set() or time.monotonic() >= deadline:
+                    late = taken > self.state.done and time.monotonic() >= deadline
+                    if taken >= end or errors or self.stopped.is_set() or late:
                         return
                     number, taken = taken, taken + 1
                     epoch, place = divmod(number, self.jobs)

@@ -96,7 +96,7 @@ def wide_letters(size):
 def test_names_in_turtle_do_not_grow(make, attack):
     for number in attack(f"Turtle bomb: {make.__name__.replace('_', ' ')}", short=2, long=20):
         size = [60_000, 256 * 1024][number] if number < 2 else random.Random(number).randrange(50_000, 256 * 1024)
-        message, grown = growing.grow("ebert.linking.readers.turtle:triples", make(size))
+        message, grown = growing.grow("ebert.linking.readers.turtle:read", make(size))
         attack.check("written out" in message, f"{size:,} bytes: {message or 'it was read'}")
         attack.check(grown < 64, f"{size:,} bytes grow by {grown:,} MiB")
 
@@ -107,7 +107,7 @@ def test_names_in_turtle_do_not_grow(make, attack):
     ids=["a file of words", "types of types", "dots"],
 )
 def test_turtle_is_read_in_time_that_grows_with_its_length(text):
-    growing.grow("ebert.linking.readers.turtle:triples", text)  # has so much CPU time, and no more
+    growing.grow("ebert.linking.readers.turtle:read", text)  # has so much CPU time, and no more
 
 
 def nif(context: str, phrases: str) -> str:

@@ -331,7 +331,7 @@ def test_json_that_is_broken_from_the_first_line_on_is_no_text(ebert, model, tmp
     path.write_text(broken + '\n{"text": "Platt"}\n', "utf-8")
     done = ebert("link", "run", model, path, "--json")
     assert (done.code, done.out) == (2, "")
-    assert "cut.jsonl, line 1: not JSON" in done.err
+    assert "cut.jsonl, line 1: it is not JSON" in done.err
     text = '{"Adams" and so on'
     assert ebert("link", "run", model, "--json", stdin=text).json["text"] == text
 

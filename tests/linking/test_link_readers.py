@@ -17,7 +17,7 @@ from ebert.linking.evaluate import score
 from ebert.linking.readers.aida import read_knowbert, read_yago
 from ebert.linking.readers.kilt import read_kilt
 from ebert.linking.readers.layouts import Label, Reading, read, recognise
-from ebert.linking.readers.turtle import triples
+from ebert.linking.readers.turtle import read as read_turtle
 from ebert.text.passage import Mention
 
 YAGO = """-DOCSTART- (1 Zoo)
@@ -217,7 +217,7 @@ def test_kilt_lines_are_one_document(parts):
     places = [(m.start(), m.end()) for m in re.finditer(r"Adams", text)]
     marked = [f"{text[:a].rstrip(' ')} [START_ENT] {text[a:b]} [END_ENT] {text[b:].lstrip(' ')}" for a, b in places]
     reading = Reading("kilt")
-    read_kilt([("x", {"input": line, "output": [{"answer": "T"}]}) for line in marked], reading)
+    read_kilt(lines(*({"input": line, "output": [{"answer": "T"}]} for line in marked)), "x", reading)
     assert len(reading.documents) == bool(marked)
     for document in reading.documents:
         assert "".join(document.text.split()) == "".join(text.split())
@@ -378,8 +378,7 @@ def test_nif_that_java_counted(tmp_path):
 @given(st.text(max_size=30).filter(str.isprintable), st.booleans())
 def test_turtle_gives_texts_back(text, ascii_only):
     """Turtle escapes as JSON does."""
-    [triple] = triples(f"<s> <p> {json.dumps(text, ensure_ascii=ascii_only)}@en .")
-    assert triple == ("s", "p", text)
+    assert read_turtle(f"<s> <p> {json.dumps(text, ensure_ascii=ascii_only)}@en .") == {"s": {"p": [text]}}
 
 
 @pytest.mark.parametrize(

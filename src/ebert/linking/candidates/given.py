@@ -35,10 +35,10 @@ def recognises(line: str) -> bool:
 
 def read(path: Path, text: str, vectors: Vectors, candidates: int) -> "GivenCandidates":
     """Read a file, whose text is `text`."""
-    return of_rows(jsonl.rows(text.split("\n"), path.name, "candidates"), path, vectors, candidates)
+    return of_rows(jsonl.rows(text, path.name, "candidates"), path, vectors, candidates)
 
 
-def of_rows(rows: Iterable[jsonl.Row], path: Path, vectors: Vectors, candidates: int) -> "GivenCandidates":
+def of_rows(rows: Iterable[tuple[str, jsonl.Row]], path: Path, vectors: Vectors, candidates: int) -> "GivenCandidates":
     """Return the candidates in the rows of a file, or raise `EbertError` if the store has none of them."""
     made = GivenCandidates(rows, vectors, candidates=candidates)
     if made.empty:
@@ -68,7 +68,7 @@ class _Node:
 class GivenCandidates(CandidateGenerator):
     """Returns the spans that were given for a document. `dropped` counts candidates that the store does not have."""
 
-    def __init__(self, rows: Iterable[jsonl.Row], vectors: Vectors, *, candidates: int = 30) -> None:
+    def __init__(self, rows: Iterable[tuple[str, jsonl.Row]], vectors: Vectors, *, candidates: int = 30) -> None:
         self.dropped: Counter[str] = Counter()
         self.source: dict[str, str] = {}
         self._resolver, self._most = TitleResolver(vectors), candidates

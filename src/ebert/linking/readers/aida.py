@@ -7,148 +7,119 @@ around a mention, ``*NL*`` where a line ends, ``DOCEND``. Tokens are joined by b
 
 import io
 import re
+from collections.abc import Iterator
 
 from ebert.linking.readers.layouts import Label, Layout, Reading
 
 _NOTHING = ("--NME--", "")  # a name of nothing that Wikipedia has
-_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
-_NAME = re.compile(r"^-DOCSTART-\s*\(?(.*?)\)?\s*$")
-_ENDS = frozenset((".", "!", "?"))
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")  # YAGO's names are written in ASCII
+_STARTS = {
+    "-DOCSTART-": re.compile(r"-DOCSTART-\s*\(?(.*?)\)?\s*$"),
+    "DOCSTART_": re.compile(r"\s*DOCSTART_(.*?)\s*$"),
+}  # of documents, with their names
 
 
 class _TokenDocument:
     """A document under way."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.length = name, 0  # characters so far
+        self._name, self._length = name, 0  # characters so far
         self._parts: list[str] = []
-        self.labels: list[Label] = []
-        self.sentences: list[int] = []
-        self._line_end = False
-        self._open: tuple[int, tuple[str, ...]] | None = None
+        self._labels: list[Label] = []
+        self._sentences = {0}
+        self._blank = ""  # before the next word
+        self.mention: tuple[int, tuple[str, ...]] | None = None  # where the one under way began, and its names
 
-    def word(self, word: str) -> int:
-        """Add a word; return where it begins."""
-        blank = ("\n" if self._line_end else " ") if self.length else ""
-        start = self.length + len(blank)
-        if self._line_end or not self.length:
-            self.sentences.append(start)
-        self._line_end = False
-        self._parts += [blank, word]
-        self.length = start + len(word)
-        return start
+    def word(self, word: str) -> None:
+        """Add a word."""
+        self._parts += [self._blank, word]
+        self._length += len(self._blank) + len(word)
+        self._blank = " "
 
-    def sentence(self) -> None:
-        """Let the next word begin a sentence on the same line."""
-        if self.length and not self._line_end:
-            self.sentences.append(self.length + 1)
+    def sentence(self, blank: str = " ") -> None:
+        """Let the next word begin a sentence, after a blank or a line end."""
+        if self._length:
+            self._blank = blank
+            self._sentences.add(self._length + 1)
 
-    def end_line(self) -> None:
-        """Let the next word begin a line, unless a mention goes on there."""
-        self._line_end = self._open is None and self.length > 0
-
-    def begin(self, start: int, names: tuple[str, ...]) -> None:
-        """Begin a mention."""
-        self._open = (start, names)
-
-    @property
-    def in_mention(self) -> bool:
-        """Whether a mention is under way."""
-        return self._open is not None
+    def begin(self, *names: str) -> None:
+        """Let the next word begin a mention."""
+        self.mention = self._length + len(self._blank), names
 
     def end(self) -> None:
         """End the mention, if one is under way."""
-        if self._open is not None:
-            start, names = self._open
-            self.labels.append(Label(start, self.length, names))
-            self._open = None
+        if self.mention is not None:
+            start, names = self.mention
+            self._labels.append(Label(start, self._length, names))
+            self.mention = None
 
     def finish(self, reading: Reading) -> None:
         """Add the document to what was read."""
         self.end()
-        sentences = sorted({start for start in self.sentences if start < self.length})
-        reading.add(self.name, "".join(self._parts), self.labels, sentences=sentences)
+        sentences = sorted(start for start in self._sentences if start < self._length)
+        reading.add(self._name, "".join(self._parts), self._labels, sentences=sentences)
+
+
+def _lines(text: str, name: str, reading: Reading, mark: str) -> Iterator[tuple[_TokenDocument, str, str]]:
+    """Yield the lines inside documents, each with its document and where it stands; add the documents that end."""
+    document: _TokenDocument | None = None
+    for number, line in enumerate(io.StringIO(text), 1):
+        start = _STARTS[mark].match(line)
+        if start or (document and mark == "DOCSTART_" and line.strip() == "DOCEND"):
+            if document:
+                document.finish(reading)
+            document = _TokenDocument(start[1].strip()) if start else None
+        elif document:
+            yield document, f"{name}, line {number}", line
+        elif line.strip():
+            raise reading.problem(f"{name}, line {number}", f"there is no {mark} before the first token")
+    if document:
+        document.finish(reading)
 
 
 def read_yago(text: str, name: str, reading: Reading) -> None:
     """Read the AIDA-YAGO2 layout."""
-    document: _TokenDocument | None = None
-    for number, line in enumerate(io.StringIO(text), 1):
-        line = line.rstrip("\r\n")
-        if start := _NAME.match(line):
-            if document:
-                document.finish(reading)
-            document = _TokenDocument(start[1].strip())
-            continue
-        if document is None:
-            if line.strip():
-                raise reading.problem(f"{name}, line {number}", "there is no -DOCSTART- before the first token")
-            continue
-        token, *rest = line.split("\t")
-        if not token.strip():
+    for document, where, line in _lines(text, name, reading, "-DOCSTART-"):
+        token, flag, _, entity, url = (*map(str.strip, line.split("\t")), "", "", "", "")[:5]
+        if not token:
             document.end()
-            document.end_line()
+            document.sentence("\n")
             continue
-        flag = rest[0].strip() if rest else ""
         if flag not in ("", "B", "I"):
-            raise reading.problem(f"{name}, line {number}", f"{flag!r} is neither B nor I")
+            raise reading.problem(where, f"{flag!r} is neither B nor I")
         if flag != "I":
             document.end()
-        place = document.word(token.strip())
-        if flag and not document.in_mention:
-            _begin(document, place, rest, reading, new=flag == "B")
-    if document:
-        document.finish(reading)
-
-
-def _begin(document: _TokenDocument, place: int, rest: list[str], reading: Reading, *, new: bool) -> None:
-    entity, url = [field.strip() for field in (*rest[2:4], "", "")[:2]]
-    if entity in _NOTHING and url in _NOTHING:
-        reading.dropped["name of nothing in Wikipedia"] += new
-        return
-    names = [_unescaped(name) for name in (url, entity) if name not in _NOTHING]
-    document.begin(place, tuple(names))
+        if flag and not document.mention:
+            names = [
+                _ESCAPE.sub(lambda match: chr(int(match[1], 16)), one) for one in (url, entity) if one not in _NOTHING
+            ]
+            if names:
+                document.begin(*names)
+            else:
+                reading.dropped["name of nothing in Wikipedia"] += flag == "B"
+        document.word(token)
 
 
 def read_knowbert(text: str, name: str, reading: Reading) -> None:
     """Read KnowBert's layout."""
-    document: _TokenDocument | None = None
-    for number, line in enumerate(io.StringIO(text), 1):
+    for document, where, line in _lines(text, name, reading, "DOCSTART_"):
         word = line.strip()
-        if not word:
-            continue
-        if word.startswith("DOCSTART_"):
-            if document:
-                document.finish(reading)
-            document = _TokenDocument(word.removeprefix("DOCSTART_"))
-        elif document is None:
-            raise reading.problem(f"{name}, line {number}", "there is no DOCSTART_ before the first token")
-        elif word.startswith("MMSTART_"):
-            page, _, title = line.strip().partition("\t")
-            if document.in_mention:
-                raise reading.problem(f"{name}, line {number}", "a mention begins inside another")
-            names = tuple(filter(None, [title.strip()]))
-            document.begin(document.length + bool(document.length), names or (f"page {page[8:]}",))
+        if word.startswith("MMSTART_"):
+            if document.mention:
+                raise reading.problem(where, "a mention begins inside another")
+            page, _, title = word.removeprefix("MMSTART_").partition("\t")
+            document.begin(title.strip() or f"page {page}")
         elif word == "MMEND":
-            if not document.in_mention:
-                raise reading.problem(f"{name}, line {number}", "a mention ends that never began")
+            if not document.mention:
+                raise reading.problem(where, "a mention ends that never began")
             document.end()
         elif word == "*NL*":
-            document.end_line()
-        elif word == "DOCEND":
-            document.finish(reading)
-            document = None
-        else:
+            if not document.mention:
+                document.sentence("\n")
+        elif word:
             document.word(word)
-            if word in _ENDS and not document.in_mention:
+            if word in (".", "!", "?") and not document.mention:
                 document.sentence()
-    if document:
-        document.finish(reading)
-
-
-def _unescaped(name: str) -> str:
-    """Read the escapes of YAGO's names, which are written in ASCII."""
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), name)
 
 
 LAYOUTS = (

@@ -5,7 +5,8 @@ which all but the text may be missing.
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from ebert._io import records
@@ -13,122 +14,22 @@ from ebert.errors import EbertError
 from ebert.linking.readers.layouts import Label, Layout, Reading
 from ebert.text import titles
 
-Row = tuple[str, dict[str, Any]]  # where it stands, for messages; what it is
+Row = dict[str, Any]
 
 UNREADABLE = (LookupError, TypeError, ValueError, OverflowError, AttributeError)  # what odd values in an object raise
 _NOT_ENTITIES = ("DATETIME", "QUANTITY")  # dates and amounts, which ELEVANT labels too
 _UNKNOWN = "Unknown"  # what ELEVANT calls an entity whose name it does not know
 
 
-def rows(lines: Iterable[str], name: str, layout: str) -> Iterator[Row]:
+def rows(text: str, name: str, layout: str) -> Iterator[tuple[str, Row]]:
     """Yield the objects of a file, with where they stand."""
-    for number, row in records.objects(lines):
+    for number, row in records.objects(io.StringIO(text)):
         if isinstance(row, EbertError):
             raise Reading(layout).problem(f"{name}, line {number}", str(row))
         yield f"{name}, line {number}", row
 
 
-def by_rows(read: Callable[[Iterable[Row], Reading], None]) -> Callable[[str, str, Reading], None]:
-    """Make a reader of texts of a reader of rows."""
-    return lambda text, name, reading: read(rows(io.StringIO(text), name, reading.layout), reading)
-
-
-def id_of(row: dict[str, Any], number: int) -> Any:
-    """Return the id of an object, or its number."""
-    found = row.get("id")
-    return number if found is None else found
-
-
-def name_of(value: Any) -> str:
-    """Return the name of an entity, an empty one for none."""
-    if value is not None and not isinstance(value, str):
-        raise TypeError(f"{value!r} is no name")
-    return value or ""
-
-
-def read_own(given: Iterable[Row], reading: Reading) -> None:
-    """Read our own layout, which 'ebert link run --json' and 'ebert link wikipedia' write."""
-    for number, (where, row) in enumerate(given, 1):
-        text = text_of(where, row, "text", reading)
-        try:
-            mentions = row.get("mentions", row.get("gold")) or ()
-            labels = [Label(int(m["start"]), int(m["end"]), (name_of(m["entity"]),)) for m in mentions]
-            ignore = [(int(start), int(end)) for start, end in row.get("ignore") or ()]
-            sentences = [int(start) for start in row.get("sentences") or ()]
-            title = name_of(row.get("title")) or None
-        except UNREADABLE as error:
-            raise reading.problem(
-                where, f"the title, a mention, a span or a sentence cannot be read ({error!r})"
-            ) from None
-        reading.add(id_of(row, number), text, labels, ignore=ignore, sentences=sentences, title=title)
-
-
-def read_zelda(given: Iterable[Row], reading: Reading) -> None:
-    """Read ZELDA's layout: spans in `index`, titles in `wikipedia_titles`."""
-    for number, (where, row) in enumerate(given, 1):
-        text = text_of(where, row, "text", reading)
-        try:
-            spans, names = row["index"], row["wikipedia_titles"]
-            pairs = list(zip(spans, names, strict=True))
-            labels = [Label(int(start), int(end), (name_of(name),)) for (start, end), name in pairs]
-        except KeyError as error:
-            raise reading.problem(where, f"there is no {error}") from None
-        except UNREADABLE as error:
-            raise reading.problem(where, f"'index' and 'wikipedia_titles' do not fit ({error})") from None
-        name = id_of(row, number)
-        reading.add(name, text, labels, title=name.replace("_", " ") if isinstance(name, str) else None)
-
-
-def read_elevant(given: Iterable[Row], reading: Reading) -> None:
-    """Read ELEVANT's layout: labels with Wikidata ids and names.
-
-    Those labels count that are neither optional nor coreference, have an id and lie inside the evaluation span; of
-    nested ones the outermost. What was labelled but does not count is left out of the evaluation, as is all text
-    outside the evaluation span; labels of what Wikidata does not have stay text with nothing to link.
-    """
-    for number, (where, row) in enumerate(given, 1):
-        text = text_of(where, row, "text", reading)
-        try:
-            first, last = map(int, row.get("evaluation_span") or (0, len(text)))
-            labels, ignore = _elevant_labels(row["labels"], first, last, reading)
-            title = name_of(row.get("title")) or None
-        except UNREADABLE as error:
-            raise reading.problem(where, f"the title or a label cannot be read ({error!r})") from None
-        ignore += [(0, first)] * (first > 0) + [(last, len(text))] * (last < len(text))
-        article = "wikipedia.org" in str(row.get("url", ""))
-        reading.add(id_of(row, number), text, labels, ignore=ignore, title=title if article else None)
-
-
-def _elevant_labels(
-    given: list[dict[str, Any]], first: int, last: int, reading: Reading
-) -> tuple[list[Label], list[tuple[int, int]]]:
-    labels: list[Label] = []
-    ignore: list[tuple[int, int]] = []
-    end = -1
-    for label in sorted(given, key=lambda label: (label["span"][0], -label["span"][1])):
-        start, stop = map(int, label["span"])
-        entity, name = str(label.get("entity_id") or ""), str(label.get("name") or "")
-        if start < first or stop > last:
-            reason = "label outside the evaluation span"
-        elif label.get("optional") or label.get("coref"):
-            reason = "label that is optional or coreference"
-        elif entity.startswith(_NOT_ENTITIES):
-            reason = "label of a date or an amount"
-        elif titles.wikidata_id(entity) is None:
-            reading.dropped["label without an id"] += 1
-            continue
-        elif start < end:
-            reason = "label inside another"
-        else:
-            end = stop
-            labels.append(Label(start, stop, (entity, name) if name != _UNKNOWN else (entity,)))
-            continue
-        reading.dropped[reason] += 1
-        ignore.append((start, stop))
-    return labels, ignore
-
-
-def text_of(where: str, row: dict[str, Any], key: str, reading: Reading) -> str:
+def text_of(where: str, row: Row, key: str, reading: Reading) -> str:
     """Return the text that an object has under a key."""
     text = row.get(key)
     if not isinstance(text, str):
@@ -138,8 +39,87 @@ def text_of(where: str, row: dict[str, Any], key: str, reading: Reading) -> str:
     return text
 
 
+def id_of(row: Row, number: int) -> Any:
+    """Return the id of an object, or its number."""
+    return number if row.get("id") is None else row["id"]
+
+
+def name_of(value: Any) -> str:
+    """Return the name of an entity, an empty one for none."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{value!r} is no name")
+    return value or ""
+
+
+def _read(
+    add: Callable[[Any, str, Row, Reading], None], unreadable: str, text: str, name: str, reading: Reading
+) -> None:
+    """Add the objects of a file by their ids and texts; say what is unreadable if one has odd values."""
+    for number, (where, row) in enumerate(rows(text, name, reading.layout), 1):
+        own = text_of(where, row, "text", reading)
+        try:
+            add(id_of(row, number), own, row, reading)
+        except UNREADABLE as error:
+            raise reading.problem(where, f"{unreadable} ({error!r})") from None
+
+
+def _add_own(name: Any, text: str, row: Row, reading: Reading) -> None:
+    """Add an object of our own layout, which 'ebert link run --json' and 'ebert link wikipedia' write."""
+    mentions = row.get("mentions", row.get("gold")) or ()
+    labels = [Label(int(m["start"]), int(m["end"]), (name_of(m["entity"]),)) for m in mentions]
+    ignore = [(int(start), int(end)) for start, end in row.get("ignore") or ()]
+    sentences = [int(start) for start in row.get("sentences") or ()]
+    title = name_of(row.get("title")) or None
+    reading.add(name, text, labels, ignore=ignore, sentences=sentences, title=title)
+
+
+def _add_zelda(name: Any, text: str, row: Row, reading: Reading) -> None:
+    """Add an object of ZELDA's layout: spans in `index`, titles in `wikipedia_titles`."""
+    pairs = zip(row["index"], row["wikipedia_titles"], strict=True)
+    labels = [Label(int(start), int(end), (name_of(title),)) for (start, end), title in pairs]
+    reading.add(name, text, labels, title=name.replace("_", " ") if isinstance(name, str) else None)
+
+
+def _add_elevant(name: Any, text: str, row: Row, reading: Reading) -> None:
+    """Add an object of ELEVANT's layout: labels with Wikidata ids and names.
+
+    Those labels count that are neither optional nor coreference, have an id and lie inside the evaluation span; of
+    nested ones the outermost. What was labelled but does not count is left out of the evaluation, as is all text
+    outside the evaluation span; labels of what Wikidata does not have stay text with nothing to link.
+    """
+    first, last = map(int, row.get("evaluation_span") or (0, len(text)))
+    title, article = name_of(row.get("title")), "wikipedia.org" in str(row.get("url", ""))
+    ignore = [(start, end) for start, end in ((0, first), (last, len(text))) if start < end]
+    labels: list[Label] = []
+    for label in sorted(row["labels"], key=lambda label: (label["span"][0], -label["span"][1])):
+        start, end = map(int, label["span"])
+        entity, called = str(label.get("entity_id") or ""), str(label.get("name") or "")
+        if start < first or end > last:
+            reason = "label outside the evaluation span"
+        elif label.get("optional") or label.get("coref"):
+            reason = "label that is optional or coreference"
+        elif entity.startswith(_NOT_ENTITIES):
+            reason = "label of a date or an amount"
+        elif titles.wikidata_id(entity) is None:
+            reading.dropped["label without an id"] += 1
+            continue
+        elif labels and start < labels[-1].end:
+            reason = "label inside another"
+        else:
+            labels.append(Label(start, end, (entity, called) if called != _UNKNOWN else (entity,)))
+            continue
+        reading.dropped[reason] += 1
+        ignore.append((start, end))
+    reading.add(name, text, labels, ignore=ignore, title=title if title and article else None)
+
+
+_READERS = {
+    "zelda": partial(_read, _add_zelda, "'index' and 'wikipedia_titles' do not fit"),
+    "elevant": partial(_read, _add_elevant, "the title or a label cannot be read"),
+    "jsonl": partial(_read, _add_own, "the title, a mention, a span or a sentence cannot be read"),
+}
 LAYOUTS = (
-    Layout("zelda", lambda head: "wikipedia_titles" in head.row, by_rows(read_zelda), lambda _: False),
-    Layout("elevant", lambda head: "labels" in head.row, by_rows(read_elevant), lambda _: False),
-    Layout("jsonl", lambda head: "text" in head.row and "input" not in head.row, by_rows(read_own), lambda _: False),
+    Layout("zelda", lambda head: "wikipedia_titles" in head.row, _READERS["zelda"], lambda _: False),
+    Layout("elevant", lambda head: "labels" in head.row, _READERS["elevant"], lambda _: False),
+    Layout("jsonl", lambda head: "text" in head.row and "input" not in head.row, _READERS["jsonl"], lambda _: False),
 )

@@ -5,7 +5,7 @@ A layout is a `Layout` in the tuple `LAYOUTS` of a module of this package; the m
 
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -50,7 +50,7 @@ class Reading:
 
     def add(
         self, id: Any, text: str, labels: Iterable[Label], *, ignore: Iterable[tuple[int, int]] = (),  # noqa: A002
-        sentences: Sequence[int] = (), title: str | None = None,
+        sentences: Iterable[int] = (), title: str | None = None,
     ) -> None:  # fmt: skip
         """Add a document. Labels that no linker could find are dropped and counted; of nested ones the outer stays.
 
@@ -58,15 +58,13 @@ class Reading:
         """
         kept: list[Label] = []
         left_out = set(ignore)
-        end = -1
         for label in sorted(self._sound(text, labels), key=lambda label: (label.start, -label.end)):
-            if label.start < end:
-                self.dropped["label that overlaps another"] += 1
-                if (label.start, label.end) != (kept[-1].start, kept[-1].end):  # given twice, it hides nothing
-                    left_out.add((label.start, label.end))
+            if not kept or label.start >= kept[-1].end:
+                kept.append(label)
                 continue
-            kept.append(label)
-            end = label.end
+            self.dropped["label that overlaps another"] += 1
+            if (label.start, label.end) != (kept[-1].start, kept[-1].end):  # given twice, it hides nothing
+                left_out.add((label.start, label.end))
         name = titles.as_text(str(id))
         self.documents.append(Labelled(name, text, tuple(kept), tuple(sorted(left_out)), tuple(sentences), title))
 

@@ -5,6 +5,7 @@ that have no entities (D2KB), and goes out with what the mentions mean.
 """
 
 import io
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,136 +17,6 @@ from ebert.linking.readers import turtle
 from ebert.linking.readers.layouts import Head, Label, Layout, Reading
 from ebert.text.passage import Mention
 
-LAYOUT = "nif"
-_CORE = "nif-core#"
-_ENTITY = "rdf#taIdentRef"
-_NOWHERE = ("notInWiki", "NIL", "null")  # what sets call entities that Wikipedia does not have
-_DBPEDIA = "://dbpedia.org/resource/"
-
-Properties = dict[str, list[str]]  # of a subject, by their short names
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """A text in a NIF file, and the phrases of it that the file says something about."""
-
-    iri: str
-    text: str
-    phrases: tuple[Properties, ...]
-    places: Sequence[int]  # the character at each place that the file counts
-
-    def span(self, phrase: Properties) -> tuple[int, int] | None:
-        """Return the characters of a phrase, or None if it has none in this text."""
-        start, end = _numbers(phrase)
-        return (self.places[start], self.places[end]) if 0 <= start <= end < len(self.places) else None
-
-
-def read_nif(text: str, name: str, reading: Reading) -> None:
-    """Read a NIF file."""
-    for context in contexts(text, name, lambda phrase: "taIdentRef" in phrase):
-        reading.add(context.iri.partition("#")[0], context.text, list(_labels(context, reading)))
-
-
-def contexts(text: str, name: str, wanted: Callable[[Properties], bool]) -> list[Context]:
-    """Return the texts in a NIF file, with those of their phrases that are wanted."""
-    subjects: dict[str, Properties] = {}
-
-    def add(subject: str, predicate: str, value: str) -> None:
-        subjects.setdefault(subject, {}).setdefault(_short(predicate), []).append(value)
-
-    turtle.read(text, name, add)
-    texts = {subject: found["isString"][0] for subject, found in subjects.items() if "isString" in found}
-    ends = {subject: subjects[subject].get("endIndex", [""])[0] for subject in texts}
-    phrases: dict[str, list[Properties]] = {context: [] for context in texts}
-    for subject, found in subjects.items():
-        if subject in texts:
-            continue
-        if "referenceContext" not in found:
-            if "taIdentRef" in found:
-                raise Reading(LAYOUT).problem(name, f"the phrase <{subject}> has no nif:referenceContext")
-            continue
-        context = found["referenceContext"][0]
-        if context not in texts:
-            raise Reading(LAYOUT).problem(name, f"the context <{context}> of a phrase has no nif:isString")
-        if wanted(found):
-            phrases[context].append(found)
-    made = []
-    for context, own in phrases.items():
-        try:
-            for phrase in own:
-                _numbers(phrase)
-            made.append(Context(context, texts[context], tuple(own), _places(texts[context], own, ends.get(context))))
-        except (KeyError, ValueError) as error:
-            why = f"a phrase of <{context}> has no numbers where it begins and ends ({error})"
-            raise Reading(LAYOUT).problem(name, why) from None
-    return made
-
-
-def _short(predicate: str) -> str:
-    for space in (_CORE, "its/rdf#", "ns/its-rdf#"):
-        if space in predicate:
-            return predicate.rpartition("#")[2]
-    return "taIdentRef" if predicate.endswith(_ENTITY) else predicate
-
-
-def _places(text: str, phrases: list[Properties], end: str | None) -> Sequence[int]:
-    """Return the character at each place that a file counts: characters, or what Java takes for them.
-
-    `end` is where the file says that the text ends, which only counts if there are no phrases.
-    """
-    if max(text, default="") <= "\uffff":
-        return range(len(text) + 1)
-    if not phrases and end != str(len(text)) and end == str(len(java := _java_places(text)) - 1):
-        return java
-    # NIF counts characters, but programs in Java wrote some files, and count most emoji as two.
-    ways: tuple[Sequence[int], ...] = (range(len(text) + 1), _java_places(text))
-    return max(ways, key=lambda places: sum(_fits(text, phrase, places) for phrase in phrases))
-
-
-def _fits(text: str, phrase: Properties, places: Sequence[int]) -> bool:
-    """Return whether the words of a phrase stand where it says, if the text is counted like this."""
-    (start, end), words = _numbers(phrase), phrase.get("anchorOf", [None])[0]
-    if words is None or not 0 <= start <= end < len(places):
-        return words is None
-    return places[end] - places[start] == len(words) and text.startswith(words, places[start])
-
-
-def _numbers(phrase: Properties) -> tuple[int, int]:
-    """Return where a phrase begins and ends."""
-    return int(phrase["beginIndex"][0]), int(phrase["endIndex"][0])
-
-
-def _labels(context: Context, reading: Reading) -> Iterator[Label]:
-    for phrase in context.phrases:
-        span, words = context.span(phrase), phrase.get("anchorOf", [None])[0]
-        if span is None:
-            reading.dropped["label outside the text or without words"] += 1
-        elif words is not None and context.text[span[0] : span[1]] != words:
-            reading.dropped["label whose words are not those at its place"] += 1
-        elif names := _names(phrase["taIdentRef"]):
-            yield Label(*span, names)
-        else:
-            reading.dropped["name of nothing in Wikipedia"] += 1
-
-
-def _java_places(text: str) -> list[int]:
-    """Return the character at each of the places that Java counts."""
-    places = []
-    for number, character in enumerate(text):
-        places += [number] * (2 if ord(character) > 0xFFFF else 1)
-    return [*places, len(text)]
-
-
-def _names(entities: list[str]) -> tuple[str, ...]:
-    names = []
-    for entity in entities:
-        _, dbpedia, title = entity.partition(_DBPEDIA)
-        last = entity.rstrip("/").rpartition("/")[2]
-        if not any(word in entity for word in _NOWHERE[:1]) and last not in _NOWHERE:
-            names.append(unquote(title) if dbpedia else entity)
-    return tuple(sorted(names, key=lambda name: "wikidata.org" in name))
-
-
 PREFIXES = """@prefix nif: <http://persistence.uni-leipzig.org/nlp2rdf/ontologies/nif-core#> .
 @prefix itsrdf: <http://www.w3.org/2005/11/its/rdf#> .
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
@@ -153,9 +24,93 @@ PREFIXES = """@prefix nif: <http://persistence.uni-leipzig.org/nlp2rdf/ontologie
 UNKNOWN = "?"  # stands for the entity of a mention that is to be linked
 OWN = "urn:ebert:entity:"  # begins the IRI of an entity that has no page in Wikipedia
 LONGEST = 1000  # letters of a text's IRI, which stands in the answer twice for each mention
+
+_NOWHERE = ("notInWiki", "NIL", "null")  # what sets call entities that Wikipedia does not have
+_PARTS = {"Sentence", "Paragraph", "Title", "Word", "Section", "Structure"}  # of a text that name nothing
+_SPACES = re.compile(r"nif-core#|its/rdf#|ns/its-rdf#|rdf#taIdentRef\Z")
 _WORDS = re.compile(r"\S")
-_PARTS = ("Sentence", "Paragraph", "Title", "Word", "Section", "Structure")  # of a text that name nothing
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+Properties = dict[str, list[str]]  # of a subject, by their short names
+Phrases = list[tuple[tuple[int, int] | None, Properties]]  # with their characters, None for some outside the text
+Context = tuple[str, str, Phrases, Sequence[int]]  # IRI, text, phrases, the character at each place that is counted
+
+
+def read_nif(text: str, name: str, reading: Reading) -> None:
+    """Read a NIF file."""
+    for iri, content, phrases, _ in _contexts(text, name, lambda phrase: "taIdentRef" in phrase):
+        labels = []
+        for span, phrase in phrases:
+            if span is None:
+                reading.dropped["label outside the text or without words"] += 1
+            elif phrase.get("anchorOf", [content[slice(*span)]])[0] != content[slice(*span)]:
+                reading.dropped["label whose words are not those at its place"] += 1
+            elif names := [name for entity in phrase["taIdentRef"] for name in _names(entity)]:
+                labels.append(Label(*span, tuple(sorted(names, key=lambda name: "wikidata.org" in name))))
+            else:
+                reading.dropped["name of nothing in Wikipedia"] += 1
+        reading.add(iri.partition("#")[0], content, labels)
+
+
+def _contexts(text: str, name: str, wanted: Callable[[Properties], bool]) -> Iterator[Context]:
+    """Yield the texts in a NIF file, with those of their phrases that are wanted."""
+    subjects: dict[str, Properties] = {}
+    for subject, found in turtle.read(text, name).items():
+        own = subjects.setdefault(subject, {})
+        for predicate, values in found.items():
+            short = predicate.rpartition("#")[2] if _SPACES.search(predicate) else predicate
+            own.setdefault(short, []).extend(values)
+    phrases: dict[str, list[Properties]] = {iri: [] for iri, found in subjects.items() if "isString" in found}
+    for subject, found in subjects.items():
+        if subject in phrases:
+            continue
+        context = found.get("referenceContext", [None])[0]
+        if context is None and "taIdentRef" in found:
+            raise Reading("nif").problem(name, f"the phrase <{subject}> has no nif:referenceContext")
+        if context is not None and context not in phrases:
+            raise Reading("nif").problem(name, f"the context <{context}> of a phrase has no nif:isString")
+        if context is not None and wanted(found):
+            phrases[context].append(found)
+    for iri, own_phrases in phrases.items():
+        content, ends = subjects[iri]["isString"][0], subjects[iri].get("endIndex", [""])
+        try:
+            counted = [(int(one["beginIndex"][0]), int(one["endIndex"][0])) for one in own_phrases]
+        except (KeyError, ValueError) as error:
+            why = f"a phrase of <{iri}> has no numbers where it begins and ends ({error})"
+            raise Reading("nif").problem(name, why) from None
+        places = _places(content, counted, own_phrases, ends[0])
+        spans = [(places[a], places[b]) if 0 <= a <= b < len(places) else None for a, b in counted]
+        yield iri, content, list(zip(spans, own_phrases, strict=True)), places
+
+
+def _places(text: str, counted: list[tuple[int, int]], phrases: list[Properties], end: str) -> Sequence[int]:
+    """Return the character at each place that a file counts: characters, or what Java takes for them.
+
+    NIF counts characters, but programs in Java wrote some files, and count most emoji as two. `end` is where the file
+    says that the text ends, which only counts if there are no phrases.
+    """
+    characters = range(len(text) + 1)
+    if max(text, default="") <= "\uffff":
+        return characters
+    java = [place for place, one in enumerate(text) for _ in range(1 + (one > "\uffff"))] + [len(text)]
+    if not phrases:
+        return java if end == str(len(java) - 1) else characters
+
+    def fitting(places: Sequence[int]) -> int:
+        """Count the phrases whose words stand where they say, if the text is counted like this."""
+        pairs = zip(counted, (phrase.get("anchorOf", [None])[0] for phrase in phrases), strict=True)
+        return sum(
+            words is None
+            or (0 <= a <= b < len(places) and places[b] - places[a] == len(words) and text.startswith(words, places[a]))
+            for (a, b), words in pairs
+        )
+
+    return max((characters, java), key=fitting)
+
+
+def _names(entity: str) -> Iterator[str]:
+    _, dbpedia, title = entity.partition("://dbpedia.org/resource/")
+    if _NOWHERE[0] not in entity and entity.rstrip("/").rpartition("/")[2] not in _NOWHERE:
+        yield unquote(title) if dbpedia else entity
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +136,18 @@ class NifText:
 
 def read_asked(text: str, name: str = "the request") -> list[NifText]:
     """Read what GERBIL sends."""
-    found = contexts(text, name, _is_mention)
-    if any(len(one.iri) > LONGEST for one in found):
-        raise EbertError(f"{name}: the IRI of a nif:Context has more than {LONGEST:,} letters; use a shorter one")
-    return [NifText(one.iri, one.text, tuple(dict.fromkeys(_given(one))), one.places) for one in found]
+    asked = []
+    for iri, content, phrases, places in _contexts(text, name, _is_mention):
+        if len(iri) > LONGEST:
+            raise EbertError(f"{name}: the IRI of a nif:Context has more than {LONGEST:,} letters; use a shorter one")
+        spans = dict.fromkeys(span for span, _ in phrases if span and _WORDS.search(content, *span))
+        asked.append(NifText(iri, content, tuple(Mention(*span, UNKNOWN) for span in spans), places))
+    return asked
+
+
+def _is_mention(phrase: Properties) -> bool:
+    kinds = {kind.rpartition("#")[2] for kind in phrase.get(turtle.TYPE, [])}
+    return "beginIndex" in phrase and "endIndex" in phrase and not kinds & _PARTS
 
 
 def write_answer(answered: Iterable[tuple[NifText, Iterable[LinkedMention]]]) -> str:
@@ -192,37 +155,20 @@ def write_answer(answered: Iterable[tuple[NifText, Iterable[LinkedMention]]]) ->
     parts = [PREFIXES]
     for asked, mentions in answered:
         back = {character: place for place, character in reversed(list(enumerate(asked.places)))}
-        end = len(asked.places) - 1
         parts.append(
             f"\n{_iri(asked.iri)} a nif:Context, nif:String, nif:RFC5147String ;\n"
-            f"  nif:beginIndex {_number(0)} ;\n  nif:endIndex {_number(end)} ;\n  nif:isString {_text(asked.text)} .\n"
+            f"  {_range(0, len(asked.places) - 1)} ;\n  nif:isString {_text(asked.text)} .\n"
         )
-        parts += [_phrase(asked, mention, back) for mention in mentions]
+        for mention in mentions:
+            start, end = back[mention.start], back[mention.end]
+            own = f"{asked.iri.partition('#')[0]}#char={start},{end}"
+            parts.append(
+                f"\n{_iri(own)} a nif:Phrase, nif:String, nif:RFC5147String ;\n"
+                f"  nif:referenceContext {_iri(asked.iri)} ;\n  nif:anchorOf {_text(mention.text)} ;\n"
+                f"  {_range(start, end)} ;\n  itsrdf:taIdentRef {_iri(_entity(mention))} ;\n"
+                f'  itsrdf:taConfidence "{mention.probability:.6f}"^^xsd:double .\n'
+            )
     return "".join(parts)
-
-
-def _is_mention(phrase: Properties) -> bool:
-    kinds = {kind.rpartition("#")[2] for kind in phrase.get(turtle.TYPE, [])}
-    return "beginIndex" in phrase and "endIndex" in phrase and not kinds.intersection(_PARTS)
-
-
-def _given(context: Context) -> Iterator[Mention]:
-    for phrase in context.phrases:
-        span = context.span(phrase)
-        if span is not None and _WORDS.search(context.text, *span):
-            yield Mention(*span, UNKNOWN)
-
-
-def _phrase(asked: NifText, mention: LinkedMention, back: dict[int, int]) -> str:
-    start, end = back[mention.start], back[mention.end]
-    own = f"{asked.iri.partition('#')[0]}#char={start},{end}"
-    return (
-        f"\n{_iri(own)} a nif:Phrase, nif:String, nif:RFC5147String ;\n"
-        f"  nif:referenceContext {_iri(asked.iri)} ;\n  nif:anchorOf {_text(mention.text)} ;\n"
-        f"  nif:beginIndex {_number(start)} ;\n  nif:endIndex {_number(end)} ;\n"
-        f"  itsrdf:taIdentRef {_iri(_entity(mention))} ;\n"
-        f'  itsrdf:taConfidence "{mention.probability:.6f}"^^xsd:double .\n'
-    )
 
 
 def _entity(mention: LinkedMention) -> str:
@@ -232,12 +178,13 @@ def _entity(mention: LinkedMention) -> str:
     return "http://" + mention.url.removeprefix("https://")
 
 
-def _number(value: int) -> str:
-    return f'"{value}"^^xsd:nonNegativeInteger'
+def _range(start: int, end: int) -> str:
+    number = "^^xsd:nonNegativeInteger"
+    return f'nif:beginIndex "{start}"{number} ;\n  nif:endIndex "{end}"{number}'
 
 
 def _text(text: str) -> str:
-    return '"' + "".join(_ESCAPES.get(one) or (one if one >= " " else f"\\u{ord(one):04X}") for one in text) + '"'
+    return json.dumps(text, ensure_ascii=False)  # Turtle escapes as JSON does
 
 
 def _iri(iri: str) -> str:
@@ -251,4 +198,4 @@ def _is_turtle(head: Head) -> bool:
     return first.lower().startswith(("@prefix", "@base", "prefix ", "base ", "<http"))
 
 
-LAYOUTS = (Layout(LAYOUT, lambda head: not head.row and _CORE in head.text, read_nif, _is_turtle),)
+LAYOUTS = (Layout("nif", lambda head: not head.row and "nif-core#" in head.text, read_nif, _is_turtle),)

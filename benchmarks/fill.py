@@ -22,8 +22,7 @@ from ebert import EBert, Passage, Vectors
 from ebert.model.alignment import Alignment
 from ebert.model.batching import budget_on, plan
 from ebert.model.encoder import Encoder
-from ebert.model.modes import MODES, Mode
-from ebert.model.options import AlignmentOptions
+from ebert.model.options import MODES, AlignmentOptions, Mode
 
 NAMES = [
     "Jean Marais", "Daniel Ceccaldi", "Orane Demazis", "Sylvia Lopez", "Annick Alane", "Marie Curie", "Ada Lovelace",

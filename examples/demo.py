@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import ebert
-from ebert.model.modes import MODES
+from ebert.model.options import MODES
 
 HERE = Path(__file__).parent
 NEW = "Quorl Bantrix"

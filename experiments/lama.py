@@ -31,7 +31,7 @@ from ebert._io import files
 from ebert._io.home import home
 from ebert._io.progress import progress
 from ebert.model.encoder import Encoder, Vocabulary
-from ebert.model.modes import MODES, Mode
+from ebert.model.options import MODES, Mode
 from ebert.probing.filters import string_match
 from ebert.probing.questions import Question
 

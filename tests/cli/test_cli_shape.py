@@ -10,7 +10,7 @@ import pytest
 from ebert import AlignmentOptions
 from ebert.bert.get import SOURCES
 from ebert.cli import align, cli, common, fill, link, vectors
-from ebert.model.modes import MODES
+from ebert.model.options import MODES
 from ebert.vectors.formats import importer
 
 

@@ -7,7 +7,7 @@ from architectures import ARCHITECTURES, WORDS, Architecture, store
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from ebert import AlignmentOptions, EBert, EbertError, Passage, Vectors
-from ebert.model.modes import MODES
+from ebert.model.options import MODES
 
 LONG = "the king of Spain lives in Madrid , and She sang in Albanian , Dutch , Danish , Greek and [MASK] in the world ."
 

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 
 from ebert import EBert, EbertError, Passage
 from ebert.bert.load import quiet
-from ebert.model.modes import MODES
+from ebert.model.options import MODES
 
 # Sentences that differ by their entity only: what the wordpieces say does not help.
 EXAMPLES = [

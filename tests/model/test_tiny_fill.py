@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
 from ebert import EBert, EbertError, Passage
-from ebert.model.modes import MODES
+from ebert.model.options import MODES
 
 TEXT = "The native language of [[Jean Marais]] is [MASK] ."
 EXACT = 1e-6

@@ -5,7 +5,7 @@ import torch
 from small_lama import PIECES
 
 from ebert import EBert
-from ebert.model.modes import MODES
+from ebert.model.options import MODES
 from ebert.probing.ask import Asker, choose, make_plan, tokenize
 from ebert.probing.questions import Question
 

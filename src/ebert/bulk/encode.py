@@ -9,7 +9,7 @@ from ebert._options import option
 from ebert.bulk.job import ModelJob, RowResults, each, hash_parts, together
 from ebert.bulk.rows import BadRow, Row
 from ebert.errors import EbertError
-from ebert.model.modes import Mode
+from ebert.model.options import Mode
 from ebert.text.passage import Mention, Passage
 
 if TYPE_CHECKING:

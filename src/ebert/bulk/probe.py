@@ -75,11 +75,11 @@ class ProbeWorker:
     """An encoder that is asked."""
 
     def __init__(self, job: ProbeJob, model: "EBert") -> None:
-        from ebert.model.modes import check
+        from ebert.model.options import check_mode
         from ebert.probing.ask import Asker, SubjectFinder, choose
 
         for mode in job.modes:
-            check(mode)
+            check_mode(mode)
         if model.vectors is None and any(mode != "bert" for mode in job.modes):
             raise EbertError("the modes concat and replace need entity vectors: give a model made by 'ebert align'")
         self._model = model

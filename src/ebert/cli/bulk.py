@@ -94,7 +94,7 @@ def probe(given: dict[str, Any], mode: str | None, vocabulary: Path | None, **re
       ebert probe corpus questions.jsonl --model starter --out answers
     """
     from ebert.cli.probe import print_scores, words_in
-    from ebert.model.modes import parse_modes
+    from ebert.model.options import parse_modes
 
     modes = tuple(parse_modes(mode, with_entities="model" in given))
     words = tuple(words_in(vocabulary)) if vocabulary else None

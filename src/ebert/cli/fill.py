@@ -9,12 +9,12 @@ import click
 
 from ebert.cli.common import device_options, json_option, print_json
 from ebert.errors import EbertError
-from ebert.model.modes import MODES, feeds_entities, parse_modes
+from ebert.model.options import MODES, feeds_entities, parse_modes
 
 if TYPE_CHECKING:
     from ebert.model.ebert import EBert
     from ebert.model.fill import Filled
-    from ebert.model.modes import Mode
+    from ebert.model.options import Mode
     from ebert.text.passage import Passage
 
 WINDOW = 256

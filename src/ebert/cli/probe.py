@@ -13,7 +13,7 @@ from ebert._io.records import read_list
 from ebert._options import cli_options
 from ebert.cli.common import json_option, print_json, print_table
 from ebert.errors import EbertError
-from ebert.model.modes import parse_modes
+from ebert.model.options import parse_modes
 from ebert.probing.filters import FILTERS, NAME_BERT, check_filters, own_filters
 from ebert.probing.options import ProbeOptions
 

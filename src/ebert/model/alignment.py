@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +25,13 @@ def least_squares(x: Matrix, y: Matrix, ridge: float = 0.0) -> Matrix:
 
     Normal equations, which are ten times as fast as a decomposition of x, wherever they are safe.
     """
+    if ridge:  # as many more pairs as there are dimensions, which want W to be zero
+        x, y = np.vstack([x, np.sqrt(ridge) * np.eye(x.shape[1])]), np.pad(y, ((0, x.shape[1]), (0, 0)))
     gram = x.T @ x  # (d, d)
-    if ridge:
-        gram[np.diag_indices_from(gram)] += ridge
     eigenvalues = np.linalg.eigvalsh(gram)
-    if eigenvalues[0] * WORST_CONDITION > eigenvalues[-1]:
-        return np.asarray(np.linalg.solve(gram, x.T @ y).T, np.float64)
-    if ridge:
-        root = np.sqrt(ridge) * np.eye(x.shape[1])
-        x, y = np.vstack([x, root]), np.vstack([y, np.zeros((x.shape[1], y.shape[1]))])
-    return np.asarray(np.linalg.lstsq(x, y, rcond=None)[0].T, np.float64)
+    safe = eigenvalues[0] * WORST_CONDITION > eigenvalues[-1]
+    weight = np.linalg.solve(gram, x.T @ y) if safe else np.linalg.lstsq(x, y, rcond=None)[0]
+    return np.asarray(weight.T, np.float64)
 
 
 def procrustes(x: Matrix, y: Matrix, _ridge: float = 0.0) -> Matrix:
@@ -44,29 +41,21 @@ def procrustes(x: Matrix, y: Matrix, _ridge: float = 0.0) -> Matrix:
 
 
 SOLVERS = {"linear": least_squares, "orthogonal": procrustes}  # the methods of `AlignmentOptions` that fit something
-
-
 MOST_HELD_OUT = 2000  # words are enough for a percentage to one decimal
 CHUNK_ROWS = 8192  # of the wordpiece table at a time
 TIE = 1e-6  # cosines that differ by less are equal
 
 
+@dataclass(repr=False, eq=False)
 class Alignment:
     """A map from a store's space (`source` wide) to an encoder's input space (`target` wide)."""
 
-    def __init__(
-        self,
-        weight: NDArray[np.float32] | None,
-        bias: NDArray[np.float32] | None,
-        *,
-        source: int,
-        target: int,
-        options: AlignmentOptions,
-        report: AlignmentReport,
-    ) -> None:
-        self.weight, self.bias = weight, bias  # (target, source), (target,)
-        self.source, self.target = source, target
-        self.options, self.report = options, report
+    weight: NDArray[np.float32] | None  # (target, source)
+    bias: NDArray[np.float32] | None  # (target,)
+    source: int
+    target: int
+    options: AlignmentOptions
+    report: AlignmentReport
 
     def __repr__(self) -> str:
         return f"Alignment({self.options.method}, from {self.source} to {self.target}, {self.report.pairs:,} words)"
@@ -81,8 +70,14 @@ class Alignment:
         """
         options = options or AlignmentOptions()
         table = np.asarray(embedding)  # in its own dtype: large vocabularies have a gigabyte of it
+        source, target = vectors.dimension, table.shape[1]
         if options.method == "none":
-            return cls._unaligned(vectors.dimension, table.shape[1], options)
+            if source != target:
+                raise EbertError(
+                    f"vectors of dimension {source} cannot go unaligned into an encoder of width {target}; "
+                    "fit an alignment, or use vectors of that dimension"
+                )
+            return cls(None, None, source, target, options, AlignmentReport(pairs=0, r2=None))
         x, y, weights, rows = _pairs(vectors, pieces, table, options)
         weight, bias = _solve(x, y, weights, options)
         if not np.abs([weight.min(), weight.max(), bias.min(), bias.max()]).max() <= np.finfo(np.float32).max:
@@ -90,27 +85,11 @@ class Alignment:
                 f"no alignment comes of the word vectors of {vectors.path}: W has values that are not numbers or too "
                 "large; are its vectors, and those of the encoder, as they should be?"
             )
-        report = AlignmentReport(
-            pairs=len(x), r2=_r2(x @ weight.T + bias, y), **_held_out(x, y, weights, rows, table, options)
-        )
-        return cls(
-            weight.astype(np.float32, order="C"),  # safetensors writes the bytes as they lie in memory
-            bias.astype(np.float32) if options.intercept else None,
-            source=vectors.dimension,
-            target=table.shape[1],
-            options=options,
-            report=report,
-        )
-
-    @classmethod
-    def _unaligned(cls, source: int, target: int, options: AlignmentOptions) -> "Alignment":
-        if source != target:
-            raise EbertError(
-                f"vectors of dimension {source} cannot go unaligned into an encoder of width {target}; "
-                "fit an alignment, or use vectors of that dimension"
-            )
-        report = AlignmentReport(pairs=0, r2=None)  # nothing is fitted
-        return cls(None, None, source=source, target=target, options=options, report=report)
+        held_out = _held_out(x, y, weights, rows, table, options)
+        report = AlignmentReport(pairs=len(x), r2=_r2(x @ weight.T + bias, y), **held_out)
+        single = weight.astype(np.float32, order="C")  # safetensors writes the bytes as they lie in memory
+        constant = bias.astype(np.float32) if options.intercept else None
+        return cls(single, constant, source, target, options, report)
 
     def project(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Project entity vectors, shape (n, source), into the encoder's space, shape (n, target)."""
@@ -130,13 +109,8 @@ class Alignment:
         """Write one safetensors file."""
         from safetensors.numpy import save
 
-        tensors = {"weight": self.weight, "bias": self.bias}
-        facts = {
-            "source": self.source,
-            "target": self.target,
-            "options": asdict(self.options),
-            "report": asdict(self.report),
-        }
+        facts = asdict(self)
+        tensors = {name: facts.pop(name) for name in ("weight", "bias")}
         with files.replacing(Path(path)) as file:
             present = {name: tensor for name, tensor in tensors.items() if tensor is not None}
             file.write(save(present, metadata={"ebert": json.dumps(facts)}))
@@ -151,15 +125,12 @@ class Alignment:
                 facts = json.loads(file.metadata()["ebert"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             options, report = AlignmentOptions(**facts["options"]), AlignmentReport(**facts["report"])
-            source, target = facts["source"], facts["target"]
-            _check(tensors, options, source, target)
+            _check(tensors, options, facts["source"], facts["target"])
         except FileNotFoundError:
             raise EbertError(f"there is no alignment at {path}; make one with 'ebert align'") from None
         except (SafetensorError, OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise EbertError(f"{path} is damaged ({error}); make it again with 'ebert align'") from None
-        return cls(
-            tensors.get("weight"), tensors.get("bias"), source=source, target=target, options=options, report=report
-        )
+        return cls(tensors.get("weight"), tensors.get("bias"), facts["source"], facts["target"], options, report)
 
 
 def _check(tensors: Mapping[str, NDArray[Any]], options: AlignmentOptions, source: object, target: object) -> None:

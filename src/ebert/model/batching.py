@@ -5,7 +5,7 @@ sees nothing but itself and has positions of its own, so that none is padded to 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from itertools import islice
+from itertools import accumulate, islice
 from typing import TypeVar
 
 import torch
@@ -53,7 +53,7 @@ def plan(lengths: Sequence[int], budget: int) -> list[list[int]]:
 def in_order(sequences: Sequence[Cut], budget: int, run: Callable[[list[Cut]], Sequence[Result]]) -> list[Result]:
     """Run batches of like length and return the results in the order of the sequences."""
     results: dict[int, Result] = {}
-    for group in plan([len(pieces) for pieces in sequences], budget):
+    for group in plan(list(map(len, sequences)), budget):
         results.update(zip(group, run([sequences[index] for index in group]), strict=True))
     return [results[index] for index in range(len(sequences))]
 
@@ -74,22 +74,16 @@ def begins(rows: Sequence[Sequence[int]], lengths: Sequence[int]) -> list[tuple[
     """Return, for each sequence, its row and the place in it where it begins."""
     found = {}
     for row, numbers in enumerate(rows):
-        start = 0
-        for number in numbers:
-            found[number] = row, start
-            start += lengths[number]
+        starts = accumulate((lengths[number] for number in numbers), initial=0)
+        found.update({number: (row, start) for number, start in zip(numbers, starts, strict=False)})
     return [found[number] for number in range(len(lengths))]
 
 
 def sight(lengths: Sequence[Sequence[int]], width: int) -> Tensor:
     """Return which pieces (rows) see which (columns), shape (batch, width, width); padding sees itself."""
-    sees = torch.zeros((len(lengths), width, width), dtype=torch.bool)
-    for row, own in enumerate(lengths):
-        start = 0
-        for length in (*own, width - sum(own)):
-            sees[row, start : start + length, start : start + length] = True
-            start += length
-    return sees
+    # Which sequence of its row a piece belongs to, shape (batch, width); padding is the last.
+    owner = torch.stack([torch.repeat_interleave(torch.tensor([*own, width - sum(own)])) for own in lengths])
+    return owner[:, :, None] == owner[:, None]
 
 
 def additive(sees: Tensor, dtype: torch.dtype) -> Tensor:

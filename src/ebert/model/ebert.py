@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 import torch
@@ -18,12 +18,12 @@ from ebert.model import folder as layout
 from ebert.model.alignment import Alignment
 from ebert.model.batching import budget_on, in_order, windows
 from ebert.model.encode import Encoding, Pooling
-from ebert.model.encoder import Encoder, Vocabulary
+from ebert.model.encoder import Device, Encoder, Vocabulary, move
 from ebert.model.export import EntityCollator
+from ebert.model.export import export as export_model
 from ebert.model.fill import Filled, Filler
 from ebert.model.injection import NO_ENTITIES, Injector, Pieces, Text, marked
-from ebert.model.modes import Mode, check, feeds_entities
-from ebert.model.options import AlignmentOptions
+from ebert.model.options import AlignmentOptions, Mode
 from ebert.text.passage import Passage
 from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors
@@ -38,7 +38,6 @@ Load it with `ebert.EBert.from_pretrained`.
 """
 
 Task = Literal["fill", "encode"]
-Device = str | torch.device | None
 
 
 class EBert(
@@ -130,7 +129,7 @@ class EBert(
 
     def to(self, device: Device = None, dtype: torch.dtype | None = None) -> "EBert":
         """Move the encoder to another device or into another dtype."""
-        torch.nn.Module.to(self.encoder, device=device, dtype=dtype)
+        move(self.encoder, device, dtype)
         return self
 
     def pieces(self, passage: Text, *, mode: Mode | None = None) -> list[str]:
@@ -147,13 +146,7 @@ class EBert(
         """Return the vectors of entities in the encoder's space, shape (entities, width)."""
         if self.vectors is None:
             raise EbertError(NO_ENTITIES)
-        found = []
-        for name in entities:
-            entity = name if isinstance(name, Entity) else self.vectors.find(name)
-            if entity is None:
-                raise self.vectors.unknown(str(name))
-            found.append(entity)
-        return self._injector.project(found)
+        return self._injector.project([e if isinstance(e, Entity) else self.vectors.known(e) for e in entities])
 
     @overload
     def fill(self, texts: Text, **options: Any) -> Filled: ...
@@ -231,20 +224,14 @@ class EBert(
         return found[0] if isinstance(texts, str | Passage) else found
 
     def stream(
-        self,
-        texts: Iterable[Text],
-        *,
-        task: Literal["fill", "encode"] = "fill",
-        mode: Mode | None = None,
-        **options: Any,
+        self, texts: Iterable[Text], *, task: Task = "fill", mode: Mode | None = None, **options: Any
     ) -> Iterator[Any]:
         """Fill or encode the texts of any iterable, however long; results come one after the other, in order."""
-        if task not in ("fill", "encode"):
+        if task not in get_args(Task):
             raise EbertError(f"unknown task {task!r}; choose one of fill, encode")
         chosen = self._mode(mode)
-        run = self.fill_modes if task == "fill" else self._encode_modes
-        results: Iterator[dict[Mode, Any]] = run(texts, [chosen], **options)
-        return (result[chosen] for result in results)
+        run: Callable[..., Iterator[dict[Mode, Any]]] = self.fill_modes if task == "fill" else self._encode_modes
+        return (result[chosen] for result in run(texts, [chosen], **options))
 
     def _encode_modes(
         self,
@@ -273,7 +260,7 @@ class EBert(
         size = budget or budget_on(self._encoder.device.type)
 
         def results() -> Iterator[dict[Mode, Any]]:
-            for window in windows(text if isinstance(text, Passage) else Passage.parse(text) for text in texts):
+            for window in windows(map(Passage.of, texts)):
                 found = self._injector.find_all(window)
                 columns = [in_order(self._injector.sequences(window, mode, found), size, run) for mode in modes]
                 for row in zip(*columns, strict=True):
@@ -284,9 +271,7 @@ class EBert(
     def _mode(self, mode: Mode | None) -> Mode:
         if mode is None:
             return "bert" if self.vectors is None else "concat"
-        check(mode)
-        if self.vectors is None and feeds_entities(mode):
-            raise EbertError(f"the mode {mode} needs entities, and {NO_ENTITIES}")
+        self._injector.check(mode)
         return mode
 
     def collator(self, *, mode: Mode | None = None) -> EntityCollator:
@@ -299,9 +284,7 @@ class EBert(
         self, entities: Iterable[str], out: str | Path, *, predict_entities: bool = False, overwrite: bool = False
     ) -> dict[str, str]:
         """Write a plain transformers checkpoint with these entities as added tokens; see `ebert.model.export`."""
-        from ebert.model.export import export
-
-        return export(self, entities, out, predict_entities=predict_entities, overwrite=overwrite)
+        return export_model(self, entities, out, predict_entities=predict_entities, overwrite=overwrite)
 
     def save_pretrained(
         self,

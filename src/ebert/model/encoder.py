@@ -19,6 +19,7 @@ from ebert.bert.get import get_bert
 from ebert.bert.load import load_masked_lm, load_tokenizer, quiet
 from ebert.errors import EbertError
 
+Device = str | torch.device | None
 Style = Literal["wordpiece", "byte-level", "sentencepiece"]
 CONTINUATION, BYTE_BLANK, BLANK = "##", "Ġ", "▁"
 UNREADABLE = "\ufffd"  # what bytes become that are no character alone
@@ -33,7 +34,10 @@ class Vocabulary:
         self.pieces: dict[str, int] = dict(sorted(tokenizer.get_vocab().items(), key=lambda item: item[1]))
         self.size = max(self.pieces.values()) + 1  # more than there are pieces, if their numbers have gaps
         self._special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
-        self.style: Style = self._find_style()
+        marks = {mark: sum(text.startswith(mark) for text in self.pieces) for mark in (BYTE_BLANK, BLANK)}
+        self.style: Style = "byte-level" if marks[BYTE_BLANK] >= marks[BLANK] else "sentencepiece"
+        if max(marks.values()) * 20 < len(self.pieces):
+            self.style = "wordpiece"
         self._decode = ByteLevel().decode
 
     @cached_property
@@ -42,7 +46,7 @@ class Vocabulary:
 
         A piece counts only if the tokenizer itself makes just that piece of the word.
         """
-        spelled = {word: piece for text, piece in self.pieces.items() if (word := self._word(text, piece)) is not None}
+        spelled = {word: piece for text, piece in self.pieces.items() if (word := self._word(text, piece))}
         return {word: piece for word, piece in self.single(spelled).items() if piece == spelled[word]}
 
     def words_in(self, find: Callable[[str], int | None]) -> dict[str, int]:
@@ -50,18 +54,15 @@ class Vocabulary:
 
         A lower-casing vocabulary has ``paris`` where a cased store has only ``Paris``: that counts too.
         """
-        words = self.words
-        if not self.lower_cases:
-            return {word: piece for word, piece in words.items() if find(word) is not None}
         spelled = {}
-        for word, piece in words.items():
-            for form in (word, word.capitalize(), word.upper()):
-                if find(form) is not None:
-                    spelled[form] = piece
-                    break
+        for word, piece in self.words.items():
+            forms = (word, word.capitalize(), word.upper()) if self.lower_cases else (word,)
+            known = next((form for form in forms if find(form) is not None), None)
+            if known is not None:
+                spelled[known] = piece
         return spelled
 
-    @property
+    @cached_property
     def lower_cases(self) -> bool:
         """Whether the tokenizer makes no difference between capitals and small letters."""
         normalizer = self._tokenizer.backend_tokenizer.normalizer  # ids would not do: unknown words are all the same
@@ -73,10 +74,10 @@ class Vocabulary:
         known = self.single(wanted)
         unknown = [word for word in wanted if word not in known]
         if unknown:
-            some = ", ".join(repr(word) for word in unknown[:5])
+            some = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
             raise EbertError(
-                f"{len(unknown):,} of {len(wanted):,} candidates are not one wordpiece of this encoder: {some}"
-                f"{', ...' if len(unknown) > 5 else ''}; leave them out"
+                f"{len(unknown):,} of {len(wanted):,} candidates are not one wordpiece of this encoder: {some}; "
+                "leave them out"
             )
         if not wanted:
             raise EbertError("the candidate vocabulary is empty")
@@ -103,27 +104,19 @@ class Vocabulary:
         A word that cannot be told from the one before it has none.
         """
         words = list(words)
-        if not words:
-            return {}
-        lead = self._tokenizer("a", add_special_tokens=False)["input_ids"]
-        found = self._tokenizer([f"a {word}" for word in words], add_special_tokens=False)["input_ids"]
+        lead, *found = self._tokenizer(["a", *(f"a {word}" for word in words)], add_special_tokens=False)["input_ids"]
         size = len(lead)
         return {word: ids[size:] if ids[:size] == lead else [] for word, ids in zip(words, found, strict=True)}
 
-    def _find_style(self) -> Style:
-        marks = [sum(text.startswith(mark) for text in self.pieces) for mark in (BYTE_BLANK, BLANK)]
-        if max(marks) * 20 < len(self.pieces):
-            return "wordpiece"
-        return "byte-level" if marks[0] >= marks[1] else "sentencepiece"
-
-    def _word(self, text: str, piece: int) -> str | None:
+    def _word(self, text: str, piece: int) -> str:
+        """Return the word that a piece spells; it is empty for a piece that begins none."""
         if piece in self._special:
-            return None
+            return ""
         if self.style == "wordpiece":
-            return None if text.startswith(CONTINUATION) else text
+            return "" if text.startswith(CONTINUATION) else text
         if self.style == "sentencepiece":
-            return text[1:] or None if text.startswith(BLANK) else None
-        return self._decode([text])[1:] or None if text.startswith(BYTE_BLANK) else None
+            return text[1:] if text.startswith(BLANK) else ""
+        return self._decode([text])[1:] if text.startswith(BYTE_BLANK) else ""
 
 
 _HOOKS = threading.Lock()  # torch numbers hooks without one: two threads at once could get the same number
@@ -142,17 +135,15 @@ class Encoder:
         if module.config.is_encoder_decoder:
             raise EbertError(f"{type(module).__name__} is an encoder and a decoder; only encoders fill masks here")
         self.takes_positions = "position_ids" in parameters
-        self.first_position = _first_position(module)
-        self.longest = _longest(module, tokenizer, self.first_position)
+        # RoBERTa and its kin number positions from after the padding index; their position embeddings say so.
+        paddings = (table.padding_idx for table in self._position_tables())
+        self.first_position = next((index + 1 for index in paddings if index is not None), 0)
+        positions = getattr(module.config, "max_position_embeddings", None) or VERY_LONG
+        self.longest = int(min(tokenizer.model_max_length, positions - self.first_position, VERY_LONG))
 
     @classmethod
     def load(
-        cls,
-        name: str | Path,
-        *,
-        device: str | torch.device | None = None,
-        dtype: torch.dtype | None = None,
-        local: bool = True,
+        cls, name: str | Path, *, device: Device = None, dtype: torch.dtype | None = None, local: bool = True
     ) -> "Encoder":
         """Load a hub name (perhaps with a revision: `name@v1`), a Maven artifact's name or, if `local`, a folder."""
         name = str(name)
@@ -193,11 +184,14 @@ class Encoder:
     @cached_property
     def only_absolute_positions(self) -> bool:
         """Whether a piece knows its place by the embedding of its position alone, so that any place can be given."""
-        parts = dict(self.module.named_modules())
-        absolute = any(n.endswith("position_embeddings") and isinstance(p, nn.Embedding) for n, p in parts.items())
         kind = getattr(self.module.config, "position_embedding_type", None) or "absolute"
-        relative = any("relative_attention" in name or "rel_embeddings" in name for name in parts)
-        return self.takes_positions and absolute and not relative and kind == "absolute"
+        names = (name for name, _ in self.module.named_modules())
+        relative = any("relative_attention" in name or "rel_embeddings" in name for name in names)
+        return self.takes_positions and bool(self._position_tables()) and not relative and kind == "absolute"
+
+    def _position_tables(self) -> list[nn.Embedding]:
+        parts = self.module.named_modules()
+        return [part for name, part in parts if name.endswith("position_embeddings") and isinstance(part, nn.Embedding)]
 
     @property
     def device(self) -> torch.device:
@@ -221,10 +215,8 @@ class Encoder:
     def hidden(self, inputs: dict[str, Tensor], layer: int) -> Tensor:
         """Return the hidden states of a layer (-1: the last; 0: the embeddings), shape (batch, pieces, hidden)."""
         with evaluating(self.module):
-            if layer == -1:
-                states: Tensor = self.module.base_model(**inputs).last_hidden_state
-                return states
-            layers = self.module.base_model(**inputs, output_hidden_states=True).hidden_states
+            output = self.module.base_model(**inputs, output_hidden_states=layer != -1)
+        layers = (output.last_hidden_state,) if layer == -1 else output.hidden_states
         if not -len(layers) <= layer < len(layers):
             raise EbertError(f"{self.name} has no layer {layer}: 0 (the embeddings) to {len(layers) - 1}")
         chosen: Tensor = layers[layer]
@@ -271,25 +263,12 @@ def only(body: nn.Module, places: tuple[Tensor, Tensor]) -> Iterator[None]:
             hook.remove()
 
 
-def move(module: nn.Module, device: str | torch.device | None, dtype: torch.dtype | None = None) -> None:
+def move(module: nn.Module, device: Device, dtype: torch.dtype | None = None) -> None:
     """Put a module on a device, or raise an error that says why that cannot be."""
     try:
         nn.Module.to(module, device=device, dtype=dtype)
     except (RuntimeError, AssertionError) as error:  # no such device, or no driver for it
         raise EbertError(f"the device {str(device)!r} cannot be used: {str(error).splitlines()[0]}") from None
-
-
-def _first_position(module: nn.Module) -> int:
-    """RoBERTa and its kin number positions from after the padding index; their position embeddings say so."""
-    for name, part in module.named_modules():
-        if name.endswith("position_embeddings") and isinstance(part, nn.Embedding) and part.padding_idx is not None:
-            return part.padding_idx + 1
-    return 0
-
-
-def _longest(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, first_position: int) -> int:
-    positions = getattr(module.config, "max_position_embeddings", None) or VERY_LONG
-    return int(min(tokenizer.model_max_length, positions - first_position, VERY_LONG))
 
 
 def save_encoder(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:

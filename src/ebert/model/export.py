@@ -25,7 +25,7 @@ from ebert._io import files
 from ebert.errors import EbertError
 from ebert.model.encoder import save_encoder
 from ebert.model.injection import Injector
-from ebert.model.modes import Mode, check, feeds_entities
+from ebert.model.options import Mode, feeds_entities
 from ebert.text.passage import Passage
 from ebert.vectors.entity import Entity
 
@@ -49,7 +49,6 @@ class EntityCollator:
     """
 
     def __init__(self, injector: Injector, mode: Mode) -> None:
-        check(mode)
         # Data loaders work on the CPU, often in processes of their own: the model's device stays out of it.
         self._injector = injector.on_cpu()
         self.mode: Mode = mode
@@ -127,12 +126,7 @@ def read_titles(path: str | Path) -> list[str]:
 def _find(model: "EBert", names: Iterable[str]) -> list[Entity]:
     if model.vectors is None:
         raise EbertError("a plain encoder has no entities to export: fit it to a store of vectors first")
-    found: dict[str, Entity] = {}
-    for name in names:
-        entity = model.vectors.find(name)
-        if entity is None:
-            raise model.vectors.unknown(name)
-        found[entity.title] = entity
+    found = {entity.title: entity for entity in map(model.vectors.known, names)}
     if not found:
         raise EbertError("no entities were given to export")
     return list(found.values())

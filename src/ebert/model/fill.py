@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -10,7 +11,7 @@ from ebert.errors import EbertError
 from ebert.model.batching import begins, fill_rows
 from ebert.model.encoder import Encoder, Vocabulary
 from ebert.model.injection import Injector, Pieces
-from ebert.model.modes import Mode
+from ebert.model.options import Mode
 from ebert.text.passage import Passage
 
 
@@ -65,18 +66,12 @@ class Filler:
 
         With `packed`, sequences share rows instead of being padded to the longest: for those of mixed lengths.
         """
-        for pieces in batch:
-            if not pieces.masks:
-                raise EbertError(
-                    f"the text has no mask; write [MASK] where the answer goes: {pieces.passage.text[:60]!r}"
-                )
+        if unmasked := [pieces.passage.text for pieces in batch if not pieces.masks]:
+            raise EbertError(f"the text has no mask; write [MASK] where the answer goes: {unmasked[0][:60]!r}")
         lengths = list(map(len, batch))
         filled = fill_rows(lengths) if packed and self.packs else [[number] for number in range(len(batch))]
-        places = [
-            (row, start + place)
-            for (row, start), pieces in zip(begins(filled, lengths), batch, strict=True)
-            for place in pieces.masks
-        ]
+        starts = begins(filled, lengths)
+        places = [(row, start + m) for (row, start), p in zip(starts, batch, strict=True) for m in p.masks]
         rows, columns = torch.tensor(places).T  # (masks,)
         inputs = self._injector.packed([[batch[number] for number in numbers] for numbers in filled])
         logits = self._encoder.logits(inputs, (rows, columns))  # (masks, vocabulary)
@@ -98,9 +93,5 @@ class Filler:
 
     def __call__(self, batch: Sequence[Pieces], *, top: int, candidates: Sequence[int] | None) -> list[Filled]:
         """Fill all masks of a batch. With candidates (wordpieces), probabilities are among these."""
-        answers = self.answers(self.logits(batch), top=top, candidates=candidates)
-        filled = []
-        for pieces in batch:
-            own, answers = answers[: len(pieces.masks)], answers[len(pieces.masks) :]
-            filled.append(Filled(pieces.passage, pieces.mode, tuple(own), pieces.missing))
-        return filled
+        answers = iter(self.answers(self.logits(batch), top=top, candidates=candidates))
+        return [Filled(p.passage, p.mode, tuple(islice(answers, len(p.masks))), p.missing) for p in batch]

@@ -11,30 +11,32 @@ segment embeddings afterwards, as for any wordpiece. Only the rows that a batch 
 import copy
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import torch
 from tokenizers import AddedToken
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerBase
 
 from ebert.errors import EbertError
 from ebert.model.alignment import Alignment
 from ebert.model.batching import additive, sight
 from ebert.model.encoder import Encoder
-from ebert.model.modes import Mode, check, feeds_entities, template
+from ebert.model.options import TEMPLATES, Mode, check_mode, feeds_entities
 from ebert.text.passage import Mention, Passage
 from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors
 
 Text = str | Passage
+Span = tuple[int, int]
 
+MASK = "[MASK]"
 PLACEHOLDER = "\ue000ebert-entity\ue001"  # private-use characters: no text has them
 NO_ENTITIES = "this model has no entity vectors; make one with EBert.fit or 'ebert align'"
-
-_MASK = re.compile(r"\[MASK\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Pieces:
     passage: Passage
     mode: Mode
     ids: list[int]  # the placeholder's id where an entity stands
-    spans: list[tuple[int, int]]  # of the passage's text; empty for pieces that are not in it
+    spans: list[Span]  # of the passage's text; empty for pieces that are not in it
     entities: dict[int, Mention]  # place in `ids` to the mention whose entity stands there
     masks: list[int]  # places of masks
     found: Mapping[Mention, Entity]  # the mentions whose entities have a vector
@@ -58,44 +60,48 @@ class Pieces:
         return tuple(dict.fromkeys(m.entity for m in self.passage.mentions if m not in self.found))
 
 
+def checked_copy(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
+    """Return a copy of a tokenizer that neither truncates nor pads, or raise an error if it is of no use here."""
+    if not tokenizer.is_fast:
+        raise EbertError(
+            f"{type(tokenizer).__name__} cannot tell where its pieces come from in the text; "
+            "use a tokenizer with a tokenizer.json (a 'fast' one)"
+        )
+    if tokenizer.mask_token_id is None:
+        raise EbertError("the tokenizer has no mask token: is this a masked language model?")
+    own = copy.deepcopy(tokenizer)
+    # Some tokenizer.json ask for both. Switching them off at the first use is not safe for threads; now it is.
+    own.backend_tokenizer.no_truncation()
+    own.backend_tokenizer.no_padding()
+    return own
+
+
 class Sequencer:
     """Cuts passages into wordpieces and entities."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        if not tokenizer.is_fast:
-            raise EbertError(
-                f"{type(tokenizer).__name__} cannot tell where its pieces come from in the text; "
-                "use a tokenizer with a tokenizer.json (a 'fast' one)"
-            )
-        if tokenizer.mask_token_id is None:
-            raise EbertError("the tokenizer has no mask token: is this a masked language model?")
-        self._tokenizer = copy.deepcopy(tokenizer)
-        # Some tokenizer.json ask for both. Switching them off at the first use is not safe for threads; now it is.
-        self._tokenizer.backend_tokenizer.no_truncation()
-        self._tokenizer.backend_tokenizer.no_padding()
+        self._tokenizer = checked_copy(tokenizer)
         # lstrip: the blank before an entity belongs to nobody; the one after it to the next piece's leading-space form
         self._tokenizer.add_tokens([AddedToken(PLACEHOLDER, normalized=False, special=True, lstrip=True)])
         self.placeholder = self._tokenizer.get_vocab()[PLACEHOLDER]
         if self.placeholder in tokenizer.get_vocab().values():  # new tokens are numbered by count, whatever is there
             raise EbertError("the tokenizer's numbers have gaps, so that no token can be added; number its pieces anew")
         self.mask: int = tokenizer.mask_token_id
-        self._mask_token: str = tokenizer.mask_token
 
     def __call__(self, passages: Sequence[tuple[Passage, Mapping[Mention, Entity]]], mode: Mode) -> list[Pieces]:
         """Cut passages, given with those of their mentions whose entities have vectors."""
-        check(mode)
-        prepared = [self._prepare(passage, found, mode) for passage, found in passages]
-        if not prepared:
+        if not passages:
             return []
-        texts = [written.text() for written, _ in prepared]
+        fed = [[m for m in p.mentions if m in found] if feeds_entities(mode) else [] for p, found in passages]
+        rewritten = [self._rewrite(p.text, own, mode) for (p, _), own in zip(passages, fed, strict=True)]
+        texts = ["".join(part for part, _ in parts) for parts in rewritten]
         encoded = self._tokenizer(texts, return_offsets_mapping=True, verbose=False, truncation=False)
         results = []
         for i, (passage, found) in enumerate(passages):
-            written, order = prepared[i]
             ids = encoded["input_ids"][i]
-            spans = [trim(passage.text, *written.origin(start, end)) for start, end in encoded["offset_mapping"][i]]
+            spans = [trim(passage.text, *span) for span in _origins(rewritten[i], encoded["offset_mapping"][i])]
             places = [place for place, piece in enumerate(ids) if piece == self.placeholder]
-            entities = dict(zip(places, order, strict=True))
+            entities = dict(zip(places, fed[i], strict=True))
             for place, mention in entities.items():
                 spans[place] = (mention.start, mention.end)
             masks = [place for place, piece in enumerate(ids) if piece == self.mask]
@@ -109,43 +115,39 @@ class Sequencer:
             tokens[place] = mention.entity.replace(" ", "_")
         return tokens
 
-    def _prepare(
-        self, passage: Passage, found: Mapping[Mention, Entity], mode: Mode
-    ) -> tuple["_Rewritten", list[Mention]]:
-        """Return the text with placeholders, and the mentions in their order."""
-        text, parts = passage.text, template(mode)
+    def _rewrite(self, text: str, mentions: Sequence[Mention], mode: Mode) -> list[tuple[str, Span]]:
+        """Return the parts of the text with placeholders, each with the span that it comes from or stands for."""
         if PLACEHOLDER in text:
             raise EbertError("the text contains the characters that stand for an entity inside ebert")
-        out = _Rewritten()
-        order: list[Mention] = []
-        done = 0
-        for mention in passage.mentions if feeds_entities(mode) else ():
-            if mention not in found:
+        mask = str(self._tokenizer.mask_token)  # [MASK] is understood whatever the tokenizer calls its mask
+        edits = [] if mask == MASK else [(*match.span(), mask) for match in re.finditer(re.escape(MASK), text)]
+        before, keeps_surface, after = TEMPLATES[mode].replace("{entity}", PLACEHOLDER).partition("{surface}")
+        for mention in mentions:
+            if keeps_surface:
+                edits += [(mention.start, mention.start, before), (mention.end, mention.end, after)]
                 continue
             surface = text[mention.start : mention.end]
-            if "surface" not in parts and (self._mask_token in surface or _MASK.search(surface)):
+            if mask in surface or MASK in surface:
                 raise EbertError(
                     f"the mention of {mention.entity!r} covers a mask, which would go with it in the mode {mode}"
                 )
-            self._copy(out, text, done, mention.start)
-            for part in parts:
-                if part == "surface":
-                    self._copy(out, text, mention.start, mention.end)
-                else:
-                    out.insert(PLACEHOLDER if part == "entity" else part)
-            order.append(mention)
-            done = mention.end
-        self._copy(out, text, done, len(text))
-        return out, order
+            edits.append((mention.start, mention.end, before))
+        parts, done = [], 0
+        for start, end, new in sorted((edit for edit in edits if edit[2]), key=lambda edit: edit[:2]):
+            parts += [(text[done:start], (done, start)), (new, (start, end))]
+            done = end
+        return [*parts, (text[done:], (done, len(text)))]
 
-    def _copy(self, out: "_Rewritten", text: str, start: int, stop: int) -> None:
-        """Copy a part of the text; [MASK] is understood whatever the tokenizer calls its mask."""
-        if self._mask_token != "[MASK]":  # noqa: S105
-            for match in _MASK.finditer(text, start, stop):
-                out.copy(text, start, match.start())
-                out.insert(self._mask_token, stands_for=match.span())
-                start = match.end()
-        out.copy(text, start, stop)
+
+def _origins(parts: Sequence[tuple[str, Span]], spans: Iterable[Span]) -> Iterator[Span]:
+    """Return where spans of a rewritten text come from: its parts are by turns copied and new."""
+    starts = list(accumulate((len(text) for text, _ in parts), initial=0))
+    for start, end in spans:
+        # By the last character: a piece may begin with the blank before it, in the part before.
+        number = bisect_right(starts, end - 1) - 1 if start < end else 0
+        origin, begin = parts[number][1], starts[number]
+        copied = number % 2 == 0
+        yield (origin[0] + max(0, start - begin), origin[0] + end - begin) if copied else origin
 
 
 class Injector:
@@ -165,12 +167,16 @@ class Injector:
         other._embedding = copy.deepcopy(self._embedding).float().cpu()
         return other
 
+    def check(self, mode: Mode) -> None:
+        """Raise `EbertError` if there is no such mode, or none without entities."""
+        check_mode(mode)
+        if feeds_entities(mode) and self._vectors is None:
+            raise EbertError(f"the mode {mode} needs entities, and {NO_ENTITIES}")
+
     def find(self, mentions: Collection[Mention]) -> dict[Mention, Entity]:
         """Return the entities of those mentions whose entities have a vector; each title is looked up once."""
-        if self._vectors is None:
-            return {}
-        known = {title: self._vectors.find(title) for title in {mention.entity: None for mention in mentions}}
-        return {mention: entity for mention in mentions if (entity := known[mention.entity]) is not None}
+        known = self._vectors.find_many(mention.entity for mention in mentions) if self._vectors is not None else {}
+        return {mention: known[mention.entity] for mention in mentions if mention.entity in known}
 
     def find_all(self, passages: Iterable[Passage]) -> dict[Mention, Entity]:
         """Return the entities of the mentions of passages, as `find` does."""
@@ -183,9 +189,7 @@ class Injector:
 
         `found` is what `find_all` returned for the same passages, if that was asked before.
         """
-        check(mode)
-        if feeds_entities(mode) and self._vectors is None:
-            raise EbertError(f"the mode {mode} needs entities, and {NO_ENTITIES}")
+        self.check(mode)
         if found is None:
             found = self.find_all(passages) if feeds_entities(mode) else {}
         cut = self.sequencer([(p, {m: found[m] for m in p.mentions if m in found}) for p in passages], mode)
@@ -214,30 +218,17 @@ class Injector:
     def packed(self, rows: Sequence[Sequence[Pieces]]) -> dict[str, Tensor]:
         """Make the inputs for rows of several sequences each; for encoders with absolute positions only."""
         device = self._embedding.weight.device
-        longest = max(sum(map(len, row)) for row in rows)
-        ids = torch.full((len(rows), longest), self._padding)  # (rows, pieces)
-        numbers = torch.full((len(rows), longest), -1)  # the place of a piece in its own sequence; -1 is padding
-        places: list[tuple[int, int]] = []
-        entities: list[Entity] = []
-        for number, row in enumerate(rows):
-            start = 0
-            for pieces in row:
-                stop = start + len(pieces)
-                ids[number, start:stop] = torch.tensor(pieces.ids)
-                numbers[number, start:stop] = torch.arange(len(pieces))
-                places += [(number, start + place) for place in pieces.entities]
-                entities += [pieces.found[mention] for mention in pieces.entities.values()]
-                start = stop
-        ids[ids == self.sequencer.placeholder] = self._padding
-        embeds = self._embedding(ids.to(device))  # (rows, pieces, width)
+        ids = _padded([[piece for pieces in row for piece in pieces.ids] for row in rows], self._padding)
+        # The place of a piece in its own sequence; -1 is padding.
+        numbers = _padded([[number for pieces in row for number in range(len(pieces))] for row in rows], -1)
+        places = ids == self.sequencer.placeholder  # (rows, pieces)
+        embeds = self._embedding(ids.masked_fill(places, self._padding).to(device))  # (rows, pieces, width)
+        entities = [p.found[mention] for row in rows for p in row for mention in p.entities.values()]
         if entities:
-            first, second = zip(*places, strict=True)
-            embeds[list(first), list(second)] = self.project(entities).to(embeds)  # (entities, width)
+            embeds[places.to(device)] = self.project(entities).to(embeds)  # (entities, width)
+        mask = (numbers >= 0).long()
         if any(len(row) > 1 for row in rows):
-            sees = sight([[len(pieces) for pieces in row] for row in rows], longest)
-            mask = additive(sees, embeds.dtype)
-        else:
-            mask = (numbers >= 0).long()
+            mask = additive(sight([list(map(len, row)) for row in rows], ids.shape[1]), embeds.dtype)
         inputs = {"inputs_embeds": embeds, "attention_mask": mask.to(device)}
         if (offset := self._first_position) is not None:
             # As the encoder numbers wordpieces; padding keeps the padding's number.
@@ -245,24 +236,27 @@ class Injector:
         return inputs
 
 
+def _padded(rows: Sequence[list[int]], padding: int) -> Tensor:
+    return pad_sequence([torch.tensor(row, dtype=torch.long) for row in rows], batch_first=True, padding_value=padding)
+
+
 def marked(texts: Text | Sequence[Text], entities: Sequence[Any] | None, spans: Sequence[Any] | None) -> list[Passage]:
     """Return the passages of one text or of a list, with their entities from the markup or from the arguments."""
-    one = isinstance(texts, str | Passage)
-    if not one and not isinstance(texts, Sequence):
+    if isinstance(texts, str | Passage):
+        return marked([texts], None if entities is None else [entities], None if spans is None else [spans])
+    if not isinstance(texts, Sequence):
         raise EbertError("give a text or a list of texts; stream() takes other iterables")
-    many: Sequence[Text] = [texts] if isinstance(texts, str | Passage) else texts
     if entities is None:
         if spans is not None:
             raise EbertError("spans go with entities: give the titles, too")
-        return [Passage.of(text) for text in many]
-    named = [entities] if one else entities
-    placed: Sequence[Any] = [None] * len(many) if spans is None else [spans] if one else spans
-    if not len(many) == len(named) == len(placed):
-        raise EbertError(f"there are {len(many)} texts, {len(named)} lists of entities and {len(placed)} of spans")
-    return [_mark(text, list(named[i]), placed[i]) for i, text in enumerate(many)]
+        return [Passage.of(text) for text in texts]
+    placed = [None] * len(texts) if spans is None else spans
+    if not len(texts) == len(entities) == len(placed):
+        raise EbertError(f"there are {len(texts)} texts, {len(entities)} lists of entities and {len(placed)} of spans")
+    return [_mark(*given) for given in zip(texts, entities, placed, strict=True)]
 
 
-def _mark(text: Text, titles: list[str], spans: Sequence[tuple[int, int]] | None) -> Passage:
+def _mark(text: Text, titles: Sequence[str], spans: Sequence[Span] | None) -> Passage:
     if isinstance(text, Passage):
         raise EbertError("a passage has its own mentions; give a string with entities")
     if spans is None:
@@ -275,56 +269,9 @@ def _mark(text: Text, titles: list[str], spans: Sequence[tuple[int, int]] | None
     return Passage(text, tuple(Mention(*span, title) for span, title in zip(spans, titles, strict=True)))
 
 
-def trim(text: str, start: int, end: int) -> tuple[int, int]:
+def trim(text: str, start: int, end: int) -> Span:
     """Take blanks off a span: some tokenizers count the one before a piece as part of it, others do not."""
-    while start < end and text[start].isspace():
-        start += 1
-    while start < end and text[end - 1].isspace():
-        end -= 1
+    part = text[start:end]
+    start += len(part) - len(part.lstrip())
+    end -= len(part) - len(part.rstrip())
     return (start, end) if start < end else (0, 0)
-
-
-class _Rewritten:
-    """A text under construction, and which of its characters come from where in another one."""
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._length = 0
-        self._starts: list[int] = []  # of parts, in the new text
-        self._origins: list[int | tuple[int, int] | None] = []  # start in the old text, a whole span, or nothing
-
-    def copy(self, text: str, start: int, stop: int) -> None:
-        """Add a part of the old text; what follows the part before is one with it, as a piece may cover both."""
-        last = self._origins[-1] if self._origins else None
-        if isinstance(last, int) and last + len(self._parts[-1]) == start:
-            self._parts[-1] += text[start:stop]
-            self._length += max(0, stop - start)
-        elif start < stop:
-            self._put(text[start:stop], start)
-
-    def insert(self, text: str, stands_for: tuple[int, int] | None = None) -> None:
-        """Add new text, perhaps in the place of a span of the old one."""
-        self._put(text, stands_for)
-
-    def text(self) -> str:
-        """Return the new text."""
-        return "".join(self._parts)
-
-    def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Return the old span of a new one; an empty one if it was not in the old text."""
-        if start >= end:
-            return (0, 0)
-        # By the last character: a piece may begin with the blank before it, in the part before.
-        part = bisect_right(self._starts, end - 1) - 1
-        origin = self._origins[part]
-        if origin is None:
-            return (0, 0)
-        if isinstance(origin, tuple):
-            return origin
-        return origin + max(0, start - self._starts[part]), origin + end - self._starts[part]
-
-    def _put(self, part: str, origin: int | tuple[int, int] | None) -> None:
-        self._parts.append(part)
-        self._starts.append(self._length)
-        self._origins.append(origin)
-        self._length += len(part)

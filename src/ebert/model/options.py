@@ -1,10 +1,45 @@
-"""How W is fitted, and how well it fits."""
+"""What can be chosen about a model: the mode of injection (Section 3.2), and how W is fitted (Section 3.1)."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from ebert._options import Options, option
 from ebert.errors import EbertError
+
+Mode = Literal["bert", "concat", "replace"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+# What the encoder is fed where a text mentions an entity. A new mode is a line here and one of `Mode`: sequences,
+# commands, the service and the reports take the modes from here.
+TEMPLATES: dict[Mode, str] = {
+    "bert": "{surface}",  # wordpieces only
+    "concat": "{entity} / {surface}",  # the entity, a slash and the wordpieces
+    "replace": "{entity}",  # the entity in the place of the wordpieces
+}
+
+
+def feeds_entities(mode: Mode) -> bool:
+    """Return whether a mode makes a difference between texts with and without mentions."""
+    return "{entity}" in TEMPLATES[mode]
+
+
+def check_mode(mode: str) -> None:
+    """Raise `EbertError` if there is no such mode."""
+    if mode not in MODES:
+        raise EbertError(f"unknown mode {mode!r}; choose one of {', '.join(MODES)}")
+
+
+def parse_modes(given: str | None, *, with_entities: bool) -> list[Mode]:
+    """Read a list such as "bert,concat", or "all": all modes, or only `bert` without entities, as if none is given."""
+    if not given or given == "all":
+        return [mode for mode in MODES if with_entities or not feeds_entities(mode)]
+    names = dict.fromkeys(name.strip() for name in given.split(","))
+    if unknown := [name for name in names if name not in MODES]:
+        raise EbertError(f"unknown mode {unknown[0]!r}; choose from {', '.join(MODES)}")
+    chosen = [mode for name in names for mode in MODES if mode == name]
+    if not with_entities and (needy := [mode for mode in chosen if feeds_entities(mode)]):
+        raise EbertError(f"the mode {needy[0]} needs entity vectors: give a --model made by 'ebert align'")
+    return chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from ebert.model.batching import plan, windows
 from ebert.model.ebert import EBert
 from ebert.model.encoder import Vocabulary
 from ebert.model.injection import Pieces
-from ebert.model.modes import Mode
+from ebert.model.options import Mode
 from ebert.probing.questions import Question
 from ebert.text import titles
 from ebert.vectors.entity import Entity

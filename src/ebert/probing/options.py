@@ -5,8 +5,7 @@ from typing import Literal
 
 from ebert._options import Options, option
 from ebert.errors import EbertError
-from ebert.model.modes import Mode
-from ebert.model.modes import check as check_mode
+from ebert.model.options import Mode, check_mode
 from ebert.probing.filters import check_filters
 
 

@@ -18,8 +18,7 @@ from ebert.errors import EbertError
 from ebert.model.alignment import Alignment
 from ebert.model.ebert import EBert
 from ebert.model.injection import Injector, Pieces
-from ebert.model.modes import Mode
-from ebert.model.options import AlignmentOptions
+from ebert.model.options import AlignmentOptions, Mode
 from ebert.relations.data import Sample, SampleResolver
 from ebert.relations.options import variant
 from ebert.text.passage import Mention, Passage

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ebert._options import Options, option
 from ebert.errors import EbertError
 from ebert.finetuning.options import FinetuningOptions
-from ebert.model.modes import Mode
+from ebert.model.options import Mode
 
 
 @dataclass(frozen=True, slots=True)

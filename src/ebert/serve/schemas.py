@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ebert.model.modes import Mode
+from ebert.model.options import Mode
 from ebert.text.titles import is_text
 
 EXAMPLE = "The native language of [[Jean Marais]] is [MASK]."

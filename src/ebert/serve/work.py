@@ -18,7 +18,7 @@ from ebert.model.batching import budget_on, plan
 from ebert.model.ebert import EBert
 from ebert.model.fill import Answer
 from ebert.model.injection import Pieces
-from ebert.model.modes import MODES, Mode
+from ebert.model.options import MODES, Mode
 from ebert.serve.batch_queue import BatchQueue, Pause, QueueOptions
 from ebert.serve.explore import Explorer, suited
 from ebert.serve.metrics import Metrics

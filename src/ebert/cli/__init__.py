@@ -27,7 +27,7 @@ from ebert.cli import (
     starter,
     train,
     vectors,
-)
+)  # fmt: skip
 from ebert.errors import EbertError
 
 

@@ -1,16 +1,19 @@
 """``ebert link corpus``, ``encode corpus`` and ``probe corpus``: every row of a corpus, on all cores or a cluster."""
 
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ebert._io.progress import say
+from ebert._io.records import objects
 from ebert._options import cli_options
 from ebert.bulk.encode import EncodeJob
 from ebert.bulk.link import LinkJob
 from ebert.bulk.options import EngineOptions, ReadOptions
 from ebert.bulk.probe import ProbeJob
-from ebert.cli.common import Command, json_option, overwrite_option, print_facts, print_json
+from ebert.cli.common import PATH, json_option, options, overwrite_option, print_facts, print_json
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
@@ -29,18 +32,14 @@ def encode_group() -> None:
     """
 
 
-def _options(command: Command) -> Command:
-    """Add the options that all bulk work has."""
-    for option in reversed((
-        click.argument("input", nargs=-1, required=True),
-        click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder to write."),
-        cli_options(ReadOptions, into="read"),
-        cli_options(EngineOptions, into="engine"),
-        overwrite_option,
-        json_option,
-    )):  # fmt: skip
-        command = option(command)
-    return command
+_options = options(
+    click.argument("input", nargs=-1, required=True),
+    click.option("--out", required=True, type=PATH, help="The folder to write."),
+    cli_options(ReadOptions, into="read"),
+    cli_options(EngineOptions, into="engine"),
+    overwrite_option,
+    json_option,
+)
 
 
 @click.command("corpus")
@@ -81,7 +80,7 @@ def encode(job: EncodeJob, **rest: Any) -> None:
 @click.command("corpus")
 @cli_options(ProbeJob, into="given", given_only=True)
 @click.option("--mode", help="Any of bert,concat,replace, or all.  [default: all with a model, bert without]")
-@click.option("--vocabulary", type=click.Path(path_type=Path),
+@click.option("--vocabulary", type=PATH,
               help="The words to choose from, one a line, beside the answers.  [default: the encoder's]")  # fmt: skip
 @_options
 def probe(given: dict[str, Any], mode: str | None, vocabulary: Path | None, **rest: Any) -> None:
@@ -120,7 +119,7 @@ def _run(
     try:
         done = run(job, input, out, read=read, engine=make_engine(engine), overwrite=overwrite, watch=progress)
     except KeyboardInterrupt:
-        click.echo("stopped; the same command goes on where it was", err=True)
+        say("stopped; the same command goes on where it was")
         raise
     if as_json:
         shown = {name: value for name, value in done.items() if name not in ("identity", "shards")}
@@ -134,17 +133,13 @@ def _show(done: dict[str, Any], out: Path) -> None:
     """Print the counts for people, and some of the bad rows."""
     print_facts({name: done[name] for name in ("rows", "errors", "blank", "seconds")})
     if done["errors"]:
-        click.echo(f"{done['errors']:,} rows could not be used; all are in {out / 'errors.jsonl'}, such as:", err=True)
+        say(f"{done['errors']:,} rows could not be used; all are in {out / 'errors.jsonl'}, such as:")
         with (out / "errors.jsonl").open(encoding="utf-8") as file:
-            import json
-
-            for _, line in zip(range(SHOWN), file, strict=False):
-                bad = json.loads(line)
-                click.echo(f"  {bad['where']}: {bad['reason']}", err=True)
+            for _, bad in objects(islice(file, SHOWN)):
+                if isinstance(bad, dict):
+                    say(f"  {bad['where']}: {bad['reason']}")
     for reason, count in done["dropped"].items():
-        click.echo(f"{count:,} {reason}", err=True)
+        say(f"{count:,} {reason}")
     if others := done.get("not read"):
-        click.echo(
-            f"{len(others):,} files were not read, as they are of no known kind: {', '.join(others[:SHOWN])}", err=True
-        )
-    click.echo(f"everything is in {out}", err=True)
+        say(f"{len(others):,} files were not read, as they are of no known kind: {', '.join(others[:SHOWN])}")
+    say(f"everything is in {out}")

@@ -1,67 +1,40 @@
-"""What several commands share: options and ways to print."""
+"""Options and ways to print that several commands share."""
 
 import json
+import shlex
+import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
-from ebert.finetuning.options import Precision
-
-if TYPE_CHECKING:
-    import torch
+from ebert._io.progress import say
+from ebert.errors import EbertError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+PATH = click.Path(path_type=Path)
 DTYPES = ("float32", "float16", "bfloat16")
 
-
-def json_option(command: Command) -> Command:
-    """Add ``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs instead of text for people.")(
-        command
-    )
-
-
-def overwrite_option(command: Command) -> Command:
-    """Add ``--overwrite``."""
-    return click.option("--overwrite", is_flag=True, help="Replace what is at --out.")(command)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON for programs instead of text for people."
+)
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace what is at --out.")
+device_option = click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
+dtype_option = click.option("--dtype", type=click.Choice(DTYPES), help="What the encoder computes in.")
+vectors_option = click.option("--vectors", help="Where the model's store is now, if not where it was.")
 
 
-def device_options(command: Command) -> Command:
-    """Add ``--device`` and ``--dtype``."""
-    command = click.option("--dtype", type=click.Choice(DTYPES), help="What the encoder computes in.")(command)
-    return click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")(command)
-
-
-def schedule_options(*, checkpoint_steps: int) -> Callable[[Command], Command]:
-    """Add what every fine-tuning can be told of its schedule, its checkpoints and its precision."""
+def options(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return one decorator that adds options in the order in which help lists them."""
 
     def add(command: Command) -> Command:
-        for option in reversed((
-            click.option("--warmup", type=float, default=0.1, show_default=True,
-                         help="Share of the steps in which the learning rate rises."),
-            click.option("--weight-decay", type=float, default=0.01, show_default=True, help="AdamW's weight decay."),
-            click.option("--checkpoint-steps", type=int, default=checkpoint_steps, show_default=True,
-                         help="Steps between two states on disk, from which a killed run goes on."),
-            click.option("--precision", type=click.Choice(get_args(Precision)), default="fp32", show_default=True,
-                         help="The mixed ones are for GPUs."),
-        )):  # fmt: skip
-            command = option(command)
+        for decorator in reversed(decorators):
+            command = decorator(command)
         return command
 
     return add
-
-
-def torch_dtype(name: str | None) -> "torch.dtype | None":
-    """Return the torch dtype of a ``--dtype``."""
-    if name is None:
-        return None
-    import torch
-
-    dtype = getattr(torch, name)
-    assert isinstance(dtype, torch.dtype)
-    return dtype
 
 
 def print_json(value: Any) -> None:
@@ -80,9 +53,14 @@ def print_facts(facts: Mapping[str, Any]) -> None:
 def print_table(rows: Iterable[tuple[str, ...]]) -> None:
     """Print rows with their columns aligned."""
     lines = list(rows)
-    widths = [max(len(row[column]) for row in lines) for column in range(len(lines[0]))] if lines else []
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for row in lines:
         click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def print_result(value: Any, as_json: bool, show: Callable[[Any], None] = print_facts) -> None:
+    """Print a result as JSON, or for people by `show`."""
+    print_json(value) if as_json else show(value)
 
 
 def print_search(result: dict[str, Any], size: str) -> None:
@@ -94,3 +72,30 @@ def print_search(result: dict[str, Any], size: str) -> None:
         for one in result["configurations"]
     ]  # fmt: skip
     print_table(rows)
+
+
+def print_report(folder: Path, summary: Mapping[str, Any]) -> None:
+    """Print what a report found and where it is."""
+    for line in summary["headlines"]:
+        click.echo(line)
+    for line in summary.get("warnings", ()):
+        say(f"warning: {line}")
+    click.echo(f"wrote {folder}: open {folder / 'index.html'}")
+
+
+def command_line() -> str:
+    """Return the command that runs, for the record of a run."""
+    return shlex.join(["ebert", *sys.argv[1:]])
+
+
+def standard_input() -> Iterable[str]:
+    """Yield the lines of standard input."""
+    try:
+        yield from sys.stdin
+    except UnicodeDecodeError as error:
+        raise EbertError(f"standard input is not UTF-8 ({error})") from None
+
+
+def size_of(*paths: str) -> int | None:
+    """Return the bytes of those paths that are files, for a progress bar, or None."""
+    return sum(Path(path).stat().st_size for path in paths if Path(path).is_file()) or None

@@ -2,18 +2,15 @@
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from ebert._io.progress import say
 from ebert._options import cli_options
 from ebert.bulk.options import WORKER_FIELDS, EngineOptions
-from ebert.cli.common import json_option, overwrite_option, print_facts, print_json, print_table
+from ebert.cli.common import json_option, overwrite_option, print_facts, print_result, print_table, size_of
 from ebert.wikipedia.options import CorpusOptions
-
-if TYPE_CHECKING:
-    from ebert.wikipedia.corpus import CorpusInfo
-    from ebert.wikipedia.wikidata import Ids
 
 
 @click.group("corpus")
@@ -59,9 +56,9 @@ def build(
     try:
         corpus = build_corpus(dumps, out, overwrite=overwrite, run=run, watch=progress, **asdict(options))
     except KeyboardInterrupt:
-        click.echo("stopped; the same command goes on where it was", err=True)
+        say("stopped; the same command goes on where it was")
         raise
-    _show(corpus.info, {}, as_json)
+    print_result(asdict(corpus.info), as_json, _show)
 
 
 @group.command("info")
@@ -77,7 +74,7 @@ def info(corpus: str, as_json: bool) -> None:
     from ebert.wikipedia.corpus import Corpus
 
     opened = Corpus.open(corpus)
-    _show(opened.info, {"wikidata ids": len(opened.wikidata())}, as_json)
+    print_result({**asdict(opened.info), "wikidata ids": len(opened.wikidata())}, as_json, _show)
 
 
 @group.command("wikidata")
@@ -101,26 +98,23 @@ def wikidata(corpus: str, page: str | None, page_props: str | None, tsv: str | N
         raise click.UsageError("give --page and --page-props, or --tsv")
     opened = Corpus.open(corpus)
     sources = [Path(name) for name in (page, page_props, tsv) if name]
-    total = sum(path.stat().st_size for path in sources if path.is_file())
-    with progress("ids", total=total, unit="B") as advance:
+    with progress("ids", total=size_of(*map(str, sources)), unit="B") as advance:
         if tsv:
             ids = wikidata.from_tsv(opened, sources[0], advance=advance)
         else:
             ids = wikidata.from_sql(opened, sources[0], sources[1], advance=advance)
     wikidata.write(opened, ids)
-    _show_ids(ids, len(opened.entities), as_json)
+    facts = {
+        "found": len(ids.found), "entities": len(opened.entities), "elsewhere": ids.elsewhere, "twice": ids.twice,
+        "bad": ids.bad, "examples": ids.examples,
+    }  # fmt: skip
+    print_result(facts, as_json, _show_ids)
 
 
-def _show(info: "CorpusInfo", more: dict[str, Any], as_json: bool) -> None:
-    facts = {**asdict(info), **more}
-    if as_json:
-        print_json(facts)
-        return
-    skipped = facts.pop("skipped")
-    dumps = facts.pop("dumps")
-    print_facts(
-        {**facts, "namespaces": ", ".join(map(str, info.namespaces)), "lowercase": "yes" if info.lowercase else "no"}
-    )
+def _show(facts: dict[str, Any]) -> None:
+    skipped, dumps = facts.pop("skipped"), facts.pop("dumps")
+    namespaces, lowercase = ", ".join(map(str, facts["namespaces"])), "yes" if facts["lowercase"] else "no"
+    print_facts({**facts, "namespaces": namespaces, "lowercase": lowercase})
     for dump in dumps:
         click.echo(f"from {dump['name']} ({dump['size']:,} bytes)")
     if skipped:
@@ -128,17 +122,10 @@ def _show(info: "CorpusInfo", more: dict[str, Any], as_json: bool) -> None:
         print_table((f"  {count:,}", reason, ", ".join(examples)) for reason, (count, examples) in skipped.items())
 
 
-def _show_ids(ids: "Ids", entities: int, as_json: bool) -> None:
-    facts = {
-        "found": len(ids.found), "entities": entities, "elsewhere": ids.elsewhere, "twice": ids.twice, "bad": ids.bad,
-        "examples": ids.examples,
-    }  # fmt: skip
-    if as_json:
-        print_json(facts)
-        return
-    click.echo(f"{len(ids.found):,} of {entities:,} entities have an id")
-    click.echo(f"{ids.elsewhere:,} ids are of titles that the corpus does not have")
-    if ids.twice:
-        click.echo(f"{ids.twice:,} were second ids of a title; the first is kept")
-    if ids.bad:
-        click.echo(f"{ids.bad:,} rows could not be read, such as: {'; '.join(ids.examples)}")
+def _show_ids(facts: dict[str, Any]) -> None:
+    click.echo(f"{facts['found']:,} of {facts['entities']:,} entities have an id")
+    click.echo(f"{facts['elsewhere']:,} ids are of titles that the corpus does not have")
+    if facts["twice"]:
+        click.echo(f"{facts['twice']:,} were second ids of a title; the first is kept")
+    if facts["bad"]:
+        click.echo(f"{facts['bad']:,} rows could not be read, such as: {'; '.join(facts['examples'])}")

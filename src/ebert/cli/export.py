@@ -2,14 +2,14 @@
 
 import click
 
-from ebert.cli.common import json_option, overwrite_option, print_json
+from ebert.cli.common import json_option, overwrite_option, print_json, vectors_option
 
 
 @click.command("export")
 @click.argument("model")
 @click.option("--entities", required=True, help="A file of titles, one a line.")
 @click.option("--out", required=True, help="The folder of the new checkpoint.")
-@click.option("--vectors", help="Where the model's store is now, if not where it was.")
+@vectors_option
 @click.option("--predict-entities", is_flag=True, help="Let entities be answers too, not only inputs.")
 @overwrite_option
 @json_option

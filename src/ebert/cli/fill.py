@@ -1,13 +1,12 @@
 """``ebert fill``: what an encoder puts where a mask is, with and without entities."""
 
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebert.cli.common import device_options, json_option, print_json
+from ebert.cli.common import device_option, dtype_option, json_option, print_json, standard_input, vectors_option
 from ebert.errors import EbertError
 from ebert.model.options import MODES, feeds_entities, parse_modes
 
@@ -27,26 +26,18 @@ Reasons = list[tuple[str, Row]]
 @click.argument("text", nargs=-1)
 @click.option("--model", help="A model made by 'ebert align': its folder, a hub id, or 'starter'.")
 @click.option("--bert", help="Instead of a model: an encoder without entities.  [default: bert-base-cased]")
-@click.option("--vectors", help="Where the model's store is now, if not where it was.")
+@vectors_option
 @click.option("--mode", help=f"Any of {','.join(MODES)}.  [default: all with a model, bert without]")
 @click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="Answers to show for each mask.")
 @click.option("--candidates", help="A file with the words to choose from, one a line.")
 @click.option("--why", is_flag=True, help="Also show the answers without each entity in turn.")
-@device_options
+@device_option
+@dtype_option
 @json_option
 def command(
-    text: tuple[str, ...],
-    model: str | None,
-    bert: str | None,
-    vectors: str | None,
-    mode: str | None,
-    top: int,
-    candidates: str | None,
-    why: bool,
-    device: str | None,
-    dtype: str | None,
-    as_json: bool,
-) -> None:
+    text: tuple[str, ...], model: str | None, bert: str | None, vectors: str | None, mode: str | None, top: int,
+    candidates: str | None, why: bool, device: str | None, dtype: str | None, as_json: bool,
+) -> None:  # fmt: skip
     """Fill the masks of texts: plain BERT and E-BERT side by side.
 
     Entities are written [[Title]] or [[Title|surface]]. Without TEXT, lines of standard input are filled.
@@ -64,7 +55,8 @@ def command(
     modes = parse_modes(mode, with_entities=model is not None)
     if why and not any(map(feeds_entities, modes)):
         raise EbertError("--why shows what entities do: it needs --model and the mode concat or replace")
-    passages = (Passage.parse(line) for line in text or _lines(sys.stdin))
+    lines = text or (line.rstrip("\r\n") for line in standard_input() if line.strip())
+    passages = map(Passage.parse, lines)
     options = {"top": top, "candidates": _read_words(candidates) if candidates else None}
     first = next(passages, None)
     if first is None:
@@ -99,15 +91,6 @@ def _fill(
         except EbertError as error:
             raise EbertError(f"text {number}: {error}") from None
         yield passage, row
-
-
-def _lines(file: Iterable[str]) -> Iterator[str]:
-    try:
-        for line in file:
-            if line.strip():
-                yield line.rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise EbertError(f"standard input is not UTF-8 ({error})") from None
 
 
 def _read_words(path: str) -> list[str]:

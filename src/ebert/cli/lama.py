@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ebert.cli.common import json_option, overwrite_option, print_json, print_table
+from ebert.cli.common import PATH, device_option, json_option, overwrite_option, print_json, print_table
 from ebert.probing.filters import DROPPED, FILTERS, NAME_BERT, UHN
 
 
@@ -14,10 +14,10 @@ def group() -> None:
 
 
 @group.command("uhn")
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The folder to write.")
+@click.argument("data", type=PATH)
+@click.option("--out", type=PATH, required=True, help="The folder to write.")
 @click.option("--bert", default=NAME_BERT, show_default=True, help="The encoder to ask about names.")
-@click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
+@device_option
 @overwrite_option
 @json_option
 def uhn(data: Path, out: Path, bert: str, device: str | None, overwrite: bool, as_json: bool) -> None:

@@ -1,16 +1,15 @@
 """``ebert link``: finding and linking the entities of a text, and training a linker to do it."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ebert._io.progress import say
 from ebert._options import cli_options
-from ebert.cli import link_data
-from ebert.cli.common import json_option, print_facts, print_json, print_search
-from ebert.cli.link_data import IDS_HELP, LAYOUT_HELP, given_option, say, use_candidates
+from ebert.cli import common, link_data
+from ebert.cli.link_data import IDS_HELP, LAYOUT_HELP, given_option, use_candidates
 from ebert.errors import EbertError
 from ebert.linking.options import CandidateOptions, LinkerOptions, LinkTrainingOptions
 
@@ -40,23 +39,20 @@ for command in (link_data.candidates, link_data.wikipedia, link_data.evaluate):
     group.add_command(command)
 
 
-def _data_options(command: Any) -> Any:
-    for option in reversed((
-        click.argument("data"),
-        click.option("--model", required=True, help="A model folder made by 'ebert align', or 'starter'."),
-        click.option("--vectors", help="The store to link to, if not the model's own: one of 'link candidates', say."),
-        click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder of the linker."),
-        click.option("--dev", help="Data to choose the best epoch on.  [default: a tenth of DATA]"),
-        click.option("--layout", help=LAYOUT_HELP),
-        click.option("--ids", type=click.Path(path_type=Path), help=IDS_HELP),
-        given_option,
-        cli_options(CandidateOptions, into="spans"),
-        cli_options(LinkerOptions, into="linker_options"),
-        click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ..."),
-        json_option,
-    )):  # fmt: skip
-        command = option(command)
-    return command
+_data_options = common.options(
+    click.argument("data"),
+    click.option("--model", required=True, help="A model folder made by 'ebert align', or 'starter'."),
+    click.option("--vectors", help="The store to link to, if not the model's own: one of 'link candidates', say."),
+    click.option("--out", required=True, type=common.PATH, help="The folder of the linker."),
+    click.option("--dev", help="Data to choose the best epoch on.  [default: a tenth of DATA]"),
+    click.option("--layout", help=LAYOUT_HELP),
+    click.option("--ids", type=common.PATH, help=IDS_HELP),
+    given_option,
+    cli_options(CandidateOptions, into="spans"),
+    cli_options(LinkerOptions, into="linker_options"),
+    common.device_option,
+    common.json_option,
+)
 
 
 @group.command("train")
@@ -81,10 +77,8 @@ def train(out: Path, as_json: bool, **how: Any) -> None:
         draw_convergence({name: metrics["epochs"]}, out / "convergence.svg", score="strong-match micro F1")
     except EbertError as error:  # no matplotlib: the linker is there all the same
         say(f"no plot of the convergence: {error}")
-    if as_json:
-        print_json(metrics)
-    else:
-        print_facts({name: value for name, value in metrics.items() if not isinstance(value, list)})
+    plain = {name: value for name, value in metrics.items() if not isinstance(value, list)}
+    common.print_result(metrics if as_json else plain, as_json)
 
 
 @group.command("search")
@@ -117,10 +111,7 @@ def search(learning_rates: str | None, batches: str | None, out: Path, as_json: 
         draw_expected_maximum({more["linker_options"].variant: result}, out / CURVE, score="micro F1")
     except EbertError as error:  # no matplotlib: the best linker is there all the same
         say(f"no plot of the search: {error}")
-    if as_json:
-        print_json(result)
-    else:
-        print_search(result, "batch")
+    common.print_result(result, as_json, lambda result: common.print_search(result, "batch"))
 
 
 @group.command("run")
@@ -135,10 +126,10 @@ def search(learning_rates: str | None, batches: str | None, out: Path, as_json: 
 @click.option("--rounds", type=click.IntRange(1), help="Iterations of refinement; 1 is none.")
 @click.option("--format", "form", type=click.Choice(("brackets", "jsonl", "html")), default="brackets",
               show_default=True, help="What to write.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path),
+@click.option("--out", type=common.PATH,
               help="Write to a file instead of standard output; one that is there is replaced at the end.")  # fmt: skip
-@click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
-@json_option
+@common.device_option
+@common.json_option
 def run(
     linker: str, file: tuple[str, ...], text: tuple[str, ...], lines: bool, layout: str | None, vectors: str | None,
     given: str | None, threshold: float | None, rounds: int | None, form: str, out: Path | None, device: str | None,
@@ -173,7 +164,7 @@ def run(
         with files.replacing(out, "w") as target:
             target.writelines(parts)
     for what, count in loaded.dropped.items():
-        click.echo(f"{count:,} {what}", err=True)
+        say(f"{count:,} {what}")
 
 
 def _documents(paths: tuple[str, ...], texts: tuple[str, ...], lines: bool, layout: str | None) -> "Iterator[Document]":
@@ -188,14 +179,10 @@ def _documents(paths: tuple[str, ...], texts: tuple[str, ...], lines: bool, layo
         if path != STDIN:
             yield from from_paths([path], lines=lines, layout=layout)
         elif STDIN not in places[:number]:  # it can be read once only
-            yield from from_text(_standard_input(), "stdin", lines=lines, layout=layout)
-
-
-def _standard_input() -> str:
-    try:
-        return sys.stdin.read().removeprefix("\ufeff")  # the mark of some editors, which is no part of the text
-    except UnicodeDecodeError as error:
-        raise EbertError(f"standard input is not UTF-8 ({error})") from None
+            text = "".join(common.standard_input()).removeprefix(
+                "\ufeff"
+            )  # the mark of some editors is no part of the text
+            yield from from_text(text, "stdin", lines=lines, layout=layout)
 
 
 def _load(model: str, vectors: str | None, device: str | None) -> "EBert":
@@ -216,5 +203,5 @@ def _prepare(
         raise EbertError("a linker needs entity vectors: give a model made by 'ebert align' instead of an encoder")
     documents, held_out, sources = read_data(data, dev, loaded.vectors, layout=layout, ids=ids, say=say)
     generator = link_data.read_given(given, loaded.vectors, spans.candidates) if given else spans
-    more = {"generator": generator, "data": sources, "device": device, "command": " ".join(sys.argv[1:]), "say": say}
+    more = {"generator": generator, "data": sources, "device": device, "command": common.command_line(), "say": say}
     return loaded, documents, held_out, {**more, **options}

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from ebert._io.progress import say
 from ebert._options import cli_options
-from ebert.cli.common import json_option, overwrite_option, print_facts, print_json, print_table
+from ebert.cli import common
 from ebert.linking.options import CandidateOptions, Mask, PriorOptions, Variant, WikipediaOptions
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ given_option = click.option("--given", help="A file of candidates of your own, i
 @click.option("--table", help="Instead: take a table in KnowBert's format, 'mention TAB freq TAB id,prob,Title ...'.")
 @click.option("--leave-out", multiple=True, help="Articles that must not count: test data, or a list of titles.")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads that count.")
-@overwrite_option
-@json_option
+@common.overwrite_option
+@common.json_option
 def candidates(
     vectors: str, out: str, corpus: str | None, table: str | None, leave_out: tuple[str, ...], threads: int,
     overwrite: bool, as_json: bool,
@@ -59,10 +60,9 @@ def candidates(
     if table:
         report = knowbert.TableReport()
         made = {"from": Path(table).name}
-        size = None
         if Path(table).is_file():
-            made["sha256"], size = files.sha256(Path(table)), Path(table).stat().st_size
-        with progress("table", total=size, unit="B") as advance:
+            made["sha256"] = files.sha256(Path(table))
+        with progress("table", total=common.size_of(table), unit="B") as advance:
             new = with_surfaces(
                 store, out, knowbert.surfaces(table, store, report, advance=advance), made=made, overwrite=overwrite
             )
@@ -82,8 +82,7 @@ def candidates(
         with progress("count", unit="words") as advance:
             found = recount(opened, store, choice, threads=threads, advance=advance)
             new = with_surfaces(store, out, found, made=made, overwrite=overwrite)
-    facts = {"store": out, "surfaces": new.describe()["surfaces"], **made}
-    _show(facts, as_json)
+    common.print_result({"store": out, "surfaces": new.describe()["surfaces"], **made}, as_json, _show)
 
 
 @click.command("wikipedia")
@@ -93,8 +92,8 @@ def candidates(
 @click.option("--dump", multiple=True, help="A dump of the corpus, for text with punctuation; a corpus has words only.")
 @click.option("--leave-out", multiple=True, help="Articles not to use: test data, or a file of titles, one a line.")
 @cli_options(WikipediaOptions)
-@overwrite_option
-@json_option
+@common.overwrite_option
+@common.json_option
 def wikipedia(
     corpus: str, vectors: str, out: str, dump: tuple[str, ...], leave_out: tuple[str, ...], options: WikipediaOptions,
     overwrite: bool, as_json: bool,
@@ -111,8 +110,7 @@ def wikipedia(
     from ebert.vectors.store import Vectors
     from ebert.wikipedia.corpus import Corpus
 
-    total = sum(Path(path).stat().st_size for path in dump if Path(path).is_file())
-    with progress("dumps", total=total or None, unit="B") as advance:
+    with progress("dumps", total=common.size_of(*dump), unit="B") as advance:
         made = prepare(
             Corpus.open(corpus), Vectors.open(vectors), out, options=options, dumps=dump,
             leave_out=titles_of(leave_out, say), overwrite=overwrite, advance=advance,
@@ -120,7 +118,7 @@ def wikipedia(
     found = made["files"]["train.jsonl"]["documents"]
     if found < options.documents:
         say(f"only {found:,} articles of the corpus have enough linked prose")
-    _show({"out": out, **made["files"], "left out": made["left_out"]}, as_json)
+    common.print_result({"out": out, **made["files"], "left out": made["left_out"]}, as_json, _show)
 
 
 @click.command("evaluate")
@@ -139,10 +137,10 @@ def wikipedia(
 @click.option("--variant", type=click.Choice(get_args(Variant)),
               help="Of a model that links without training: E-BERT-MLM, or a baseline.")  # fmt: skip
 @click.option("--mask", type=click.Choice(get_args(Mask)), help="Of a model that links without training.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write all figures, per document too, to a JSON file.")
+@click.option("--out", type=common.PATH, help="Write all figures, per document too, to a JSON file.")
 @click.option("--against", help="Such a file of another linker: the difference is shown with its interval.")
-@click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
-@json_option
+@common.device_option
+@common.json_option
 def evaluate(
     linker: str, data: str, given_mentions: bool, prior_only: bool, tune: str | None, threshold: float | None,
     layout: str | None, ids: str | None, given: str | None, vectors: str | None, rounds: int | None,
@@ -195,15 +193,7 @@ def evaluate(
         value["difference"] = asdict(difference(found, other))
     if out:
         files.write_json(out, {**value, "per_document": found.value(per_document=True)["per_document"]})
-    if as_json:
-        print_json(value)
-    else:
-        _show_figures(value)
-
-
-def say(line: str) -> None:
-    """Print a line about what is done, which is no result."""
-    click.echo(line, err=True)
+    common.print_result(value, as_json, _show_figures)
 
 
 def read_given(path: str, vectors: "Vectors", candidates: int) -> "CandidateGenerator":
@@ -267,11 +257,10 @@ def _tool(
     return loaded, loaded.vectors, {"threshold": loaded.threshold if threshold is None else threshold}
 
 
-def _show(facts: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json(facts)
-        return
-    print_facts({name: f"{len(value):,} articles" if name == "left out" else value for name, value in facts.items()})
+def _show(facts: dict[str, Any]) -> None:
+    common.print_facts(
+        {name: f"{len(value):,} articles" if name == "left out" else value for name, value in facts.items()}
+    )
 
 
 def _show_figures(value: dict[str, Any]) -> None:
@@ -284,7 +273,7 @@ def _show_figures(value: dict[str, Any]) -> None:
     rows += [(name, *(f"{part[key]:.1f}" for key in ("precision", "recall", "f1"))) for name, part in named]
     if not value["in_vocabulary"]["gold"]:
         rows[-1] = (rows[-1][0], "-", "-", "-")  # of nothing
-    print_table(rows)
+    common.print_table(rows)
     recall = value["candidate_recall"]
     facts = {
         "documents": value["documents"], "gold": value["gold"], "not in the store": value["unresolved"],
@@ -293,6 +282,6 @@ def _show_figures(value: dict[str, Any]) -> None:
     }  # fmt: skip
     if change := value.get("difference"):
         facts["difference in micro F1"] = f"{change['value']:+.2f} [{change['low']:+.2f}, {change['high']:+.2f}]"
-    print_facts(facts)
+    common.print_facts(facts)
     for reason, count in (*value["dropped"].items(), *value["left_out"].items()):
         click.echo(f"left out: {count:,} {reason}")

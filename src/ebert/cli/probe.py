@@ -1,7 +1,5 @@
 """``ebert probe``: what a masked language model knows, with and without entities."""
 
-import shlex
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ebert._io.progress import say
 from ebert._io.records import read_list
 from ebert._options import cli_options
-from ebert.cli.common import json_option, print_json, print_table
+from ebert.cli import common
 from ebert.errors import EbertError
 from ebert.model.options import parse_modes
 from ebert.probing.filters import FILTERS, NAME_BERT, check_filters, own_filters
@@ -27,39 +26,30 @@ def group() -> None:
     """Ask a model questions with a mask, and count how often it is right."""
 
 
-def _common_options(*, default_filters: str, without: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Any]:
-    """Add the options that all probes have."""
-
-    def add(command: Callable[..., None]) -> Callable[..., None]:
-        for option in reversed([
-            click.option("--model", help="A model folder made by 'ebert align', or 'starter'."),
-            click.option("--bert", help="Instead of a model: an encoder without entities."),
-            click.option("--vectors", help="Where the model's store is now, if not where it was."),
-            click.option("--mode", help="Any of bert,concat,replace, or all.  [default: all with a model, bert without]"),  # noqa: E501
-            click.option("--filter", "filters", default=default_filters, show_default=True, help="Which questions count."),  # noqa: E501
-            click.option("--labels", type=click.Path(path_type=Path), help="Wikidata ids and English labels: a table with the columns id and label."),  # noqa: E501
-            cli_options(ProbeOptions, without=without),
-            click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ..."),
-            click.option("--out", type=click.Path(path_type=Path), required=True, help="The run folder."),
-            click.option("--overwrite", is_flag=True, help="Begin anew, whatever run is at --out."),
-            json_option,
-        ]):  # fmt: skip
-            command = option(command)
-        return command
-
-    return add
+def _options(*, filters: str, without: tuple[str, ...] = ()) -> Callable[[Any], Any]:
+    """Return the options that all probes have."""
+    return common.options(
+        click.option("--model", help="A model folder made by 'ebert align', or 'starter'."),
+        click.option("--bert", help="Instead of a model: an encoder without entities."),
+        common.vectors_option,
+        click.option("--mode", help="Any of bert,concat,replace, or all.  [default: all with a model, bert without]"),
+        click.option("--filter", "filters", default=filters, show_default=True, help="Which questions count."),
+        click.option("--labels", type=common.PATH,
+                     help="Wikidata ids and English labels: a table with the columns id and label."),
+        cli_options(ProbeOptions, without=without),
+        common.device_option,
+        click.option("--out", type=common.PATH, required=True, help="The run folder."),
+        click.option("--overwrite", is_flag=True, help="Begin anew, whatever run is at --out."),
+        common.json_option,
+    )  # fmt: skip
 
 
 @group.command("lama")
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=common.PATH)
 @click.option("--relations", help="Only these, such as P463,P36.")
-@click.option(
-    "--vocabulary",
-    type=click.Path(path_type=Path),
-    help="The words to choose from, one a line; LAMA's own if not given.",
-)
+@click.option("--vocabulary", type=common.PATH, help="The words to choose from, one a line; LAMA's own if not given.")
 @click.option("--name-bert", default=NAME_BERT, show_default=True, help="The encoder that the person-name filter asks.")
-@_common_options(default_filters=",".join(FILTERS))
+@_options(filters=",".join(FILTERS))
 def lama(data: Path, relations: str | None, vocabulary: Path | None, **rest: Any) -> None:
     """Probe with LAMA (T-REx and Google-RE): DATA is its folder or archive.
 
@@ -81,13 +71,10 @@ def lama(data: Path, relations: str | None, vocabulary: Path | None, **rest: Any
 
 
 @group.command("questions")
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option(
-    "--vocabulary",
-    type=click.Path(path_type=Path),
-    help="The words to choose from, one a line, beside the answers.  [default: all words of the encoder]",
-)
-@_common_options(default_filters=",".join(own_filters()), without=("oracle",))
+@click.argument("data", type=common.PATH)
+@click.option("--vocabulary", type=common.PATH, help="The words to choose from, one a line, beside the answers.  "
+              "[default: all words of the encoder]")  # fmt: skip
+@_options(filters=",".join(own_filters()), without=("oracle",))
 def questions(data: Path, vocabulary: Path | None, **rest: Any) -> None:
     """Probe with questions of your own: DATA has one JSON object a line.
 
@@ -106,21 +93,10 @@ def questions(data: Path, vocabulary: Path | None, **rest: Any) -> None:
 
 
 def _probe(
-    read: "Questions",
-    *,
-    options: ProbeOptions,
-    name_bert: str,
-    model: str | None,
-    bert: str | None,
-    vectors: str | None,
-    mode: str | None,
-    filters: str,
-    labels: Path | None,
-    device: str | None,
-    out: Path,
-    overwrite: bool,
-    as_json: bool,
-) -> None:
+    read: "Questions", *, options: ProbeOptions, name_bert: str, model: str | None, bert: str | None,
+    vectors: str | None, mode: str | None, filters: str, labels: Path | None, device: str | None, out: Path,
+    overwrite: bool, as_json: bool,
+) -> None:  # fmt: skip
     if bool(model) == bool(bert):
         raise EbertError("give --model (with entities) or --bert (without)")
     if vectors and not model:
@@ -139,12 +115,9 @@ def _probe(
     scores = probe(
         loaded, read, out, options=options, labels=known, overwrite=overwrite, watch=progress,
         name_model=lambda: _name_model(name_bert, loaded, options.precision),
-        command=f"ebert {shlex.join(sys.argv[1:])}",
+        command=common.command_line(),
     )  # fmt: skip
-    if as_json:
-        print_json(scores)
-    else:
-        _show(scores, out)
+    common.print_result(scores, as_json, lambda scores: _show(scores, out))
 
 
 def _name_model(name: str, loaded: "EBert", precision: str) -> "EBert":
@@ -167,19 +140,19 @@ def words_in(path: Path) -> list[str]:
 
 def _show(scores: dict[str, Any], out: Path) -> None:
     """Print the means for people."""
-    import json
+    from ebert._io import files
 
-    run = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    run = files.read_json(out / "run.json", "a run")
     if run.get("limit"):
         click.secho(f"at most {run['limit']} questions of each relation: a quick look, not a result", fg="yellow")
     print_scores(scores)
-    click.echo(f"{run['questions']:,} questions, {run['candidates']:,} candidates, {run['seconds']:,.0f} s", err=True)
+    say(f"{run['questions']:,} questions, {run['candidates']:,} candidates, {run['seconds']:,.0f} s")
     for reason, count in run["not asked"].items():
-        click.echo(f"not asked: {count:,} ({reason})", err=True)
+        say(f"not asked: {count:,} ({reason})")
     ways = ", ".join(f"{count:,} by {way}" for way, count in run["covered_by"].items())
     if run["model"]:
-        click.echo(f"subjects with a vector: {run['covered']:,} ({ways or 'none'})", err=True)
-    click.echo(f"everything is in {out} (ebert report {out} --out DIR)", err=True)
+        say(f"subjects with a vector: {run['covered']:,} ({ways or 'none'})")
+    say(f"everything is in {out} (ebert report {out} --out DIR)")
 
 
 def print_scores(scores: dict[str, Any]) -> None:
@@ -193,7 +166,7 @@ def print_scores(scores: dict[str, Any]) -> None:
                 _figure(macro, "hits@10"), _figure(macro, "mrr"), _figure(found["micro"], "hits@1"),
                 _figure(covered, "hits@1"),
             ))  # fmt: skip
-    print_table(rows)
+    common.print_table(rows)
 
 
 def _figure(scores: dict[str, float], name: str) -> str:

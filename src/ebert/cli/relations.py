@@ -1,17 +1,16 @@
 """``ebert relations``: classify the relation between two entities in a sentence."""
 
 import re
-import shlex
-import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ebert._io.progress import say
 from ebert._options import cli_options
-from ebert.cli.common import Command, json_option, overwrite_option, print_facts, print_json, print_search
+from ebert.cli import common
 from ebert.errors import EbertError
 from ebert.finetuning.options import RATES
 from ebert.relations.options import VARIANTS, RelationTrainingOptions, ResolvingOptions
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from ebert.relations.data import Sample
 
 EPOCHS = (3, 4, 5, 6, 7, 8, 9, 10)  # of the paper's grid, which is that of ERNIE
-FILE = click.Path(path_type=Path)
 
 
 @click.group("relations")
@@ -29,29 +27,26 @@ def group() -> None:
     """Classify the relation between two entities in a sentence."""
 
 
-def training_options(command: Command) -> Command:
-    """Add what `train` and `search` have in common, beside the options of the training itself."""
-    for option in reversed(
-        (
-            click.option("--model", required=True,
-                         help="A model made by 'ebert align', or 'starter'; with --mode bert also an encoder."),
-            click.option("--mode", type=click.Choice(list(VARIANTS)), required=True, help="How entities are fed."),
-            click.option("--out", required=True, type=FILE, help="The folder of the run; run again to go on."),
-            click.option("--ids", type=FILE, help="A table of Wikidata ids and titles, for stores that know no ids."),
-            cli_options(ResolvingOptions, into="resolving"),
-            click.option("--vectors", help="Where the model's store is now, if not where it was."),
-            click.option("--device", type=click.Choice(["cpu"]), help="Keep to the CPU.  [default: a GPU if there is]"),
-        )
-    ):  # fmt: skip
-        command = option(command)
-    return command
+store_option = click.option("--vectors", help="Where the store is now, if not where it was.")
+
+# What `train` and `search` have in common, beside the options of the training itself.
+training_options = common.options(
+    click.option("--model", required=True,
+                 help="A model made by 'ebert align', or 'starter'; with --mode bert also an encoder."),
+    click.option("--mode", type=click.Choice(list(VARIANTS)), required=True, help="How entities are fed."),
+    click.option("--out", required=True, type=common.PATH, help="The folder of the run; run again to go on."),
+    click.option("--ids", type=common.PATH, help="A table of Wikidata ids and titles, for stores that know no ids."),
+    cli_options(ResolvingOptions, into="resolving"),
+    common.vectors_option,
+    click.option("--device", type=click.Choice(["cpu"]), help="Keep to the CPU.  [default: a GPU if there is]"),
+)  # fmt: skip
 
 
 @group.command("train")
-@click.argument("data", type=FILE)
+@click.argument("data", type=common.PATH)
 @training_options
 @cli_options(RelationTrainingOptions)
-@json_option
+@common.json_option
 def train(
     data: Path, model: str, mode: str, out: Path, options: RelationTrainingOptions, ids: Path | None,
     vectors: str | None, as_json: bool, **how: Any,
@@ -68,24 +63,22 @@ def train(
 
     how["ids"] = _read_ids(ids)
     loaded = load_model(model, mode, vectors)
-    metrics = run(data, loaded, out, mode=mode, options=options, command=_command(), say=_say, **how)
-    if not leads():
-        return
-    if as_json:
-        print_json(metrics)
-    else:
-        print_facts({"best epoch": metrics["best epoch"], **{f"dev {k}": f"{v:.2f}" for k, v in metrics["dev"].items()},
-                     "written to": out})  # fmt: skip
+    metrics = run(data, loaded, out, mode=mode, options=options, command=common.command_line(), say=_say, **how)
+    if leads():
+        common.print_result(metrics, as_json, lambda metrics: common.print_facts({
+            "best epoch": metrics["best epoch"], **{f"dev {k}": f"{v:.2f}" for k, v in metrics["dev"].items()},
+            "written to": out,
+        }))  # fmt: skip
 
 
 @group.command("evaluate")
 @click.argument("run")
-@click.argument("data", type=FILE)
+@click.argument("data", type=common.PATH)
 @click.option("--samples", type=click.IntRange(min=1), help="How many, evenly over the relations.  [default: all]")
 @click.option("--keep", is_flag=True, help="Also write the figures and all answers into RUN, for 'relations report'.")
-@click.option("--vectors", help="Where the store is now, if not where it was.")
-@click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
-@json_option
+@store_option
+@common.device_option
+@common.json_option
 def evaluate(
     run: str, data: Path, samples: int | None, keep: bool, vectors: str | None, device: str | None, as_json: bool
 ) -> None:
@@ -106,36 +99,33 @@ def evaluate(
         chosen = fixed_subset(chosen, samples)
     classifier = RelationClassifier.from_pretrained(run, vectors=vectors, device=device)
     evaluation = evaluating.evaluate(classifier, chosen)
-    value = evaluation.as_json()
     if keep:
         evaluation.keep(Path(run), data)
-    if as_json:
-        print_json(value)
-        return
-    coverage = value["coverage"]
-    print_facts(
-        {
-            **{f"macro {name}": f"{figure:.2f}" for name, figure in value["macro"].items()},
-            "accuracy": f"{value['accuracy']:.2f}",
-            "samples": value["samples"],
-            "both entities have vectors": value["covered"],
-            **{f"mentions found by {way}": count for way, count in coverage["ways"].items() if way != "none"},
-            "mentions without a vector": coverage["ways"]["none"],
-        }
-    )
+    common.print_result(evaluation.as_json(), as_json, _show_evaluation)
+
+
+def _show_evaluation(value: dict[str, Any]) -> None:
+    ways = dict(value["coverage"]["ways"])
+    without = ways.pop("none")
+    common.print_facts({
+        **{f"macro {name}": f"{figure:.2f}" for name, figure in value["macro"].items()},
+        "accuracy": f"{value['accuracy']:.2f}", "samples": value["samples"],
+        "both entities have vectors": value["covered"],
+        **{f"mentions found by {way}": count for way, count in ways.items()}, "mentions without a vector": without,
+    })  # fmt: skip
     worst = sorted(value["relations"].items(), key=lambda item: item[1]["f1"])[:5]
-    click.echo("lowest F1: " + ", ".join(f"{label} {figures['f1']:.1f}" for label, figures in worst), err=True)
+    say("lowest F1: " + ", ".join(f"{label} {figures['f1']:.1f}" for label, figures in worst))
 
 
 @group.command("predict")
 @click.argument("run")
 @click.argument("text", nargs=-1)
-@click.option("--data", type=FILE, help="A file instead of TEXT: FewRel's JSON, or lines.")
+@click.option("--data", type=common.PATH, help="A file instead of TEXT: FewRel's JSON, or lines.")
 @click.option("--object-first", is_flag=True, help="In a marked text, the first mention is the object.")
 @click.option("--top", type=click.IntRange(min=1), default=3, show_default=True, help="Relations to show.")
-@click.option("--vectors", help="Where the store is now, if not where it was.")
-@click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
-@json_option
+@store_option
+@common.device_option
+@common.json_option
 def predict(
     run: str, text: tuple[str, ...], data: Path | None, object_first: bool, top: int, vectors: str | None,
     device: str | None, as_json: bool,
@@ -153,63 +143,57 @@ def predict(
 
     if data and text:
         raise EbertError("give --data or TEXT, not both")
-    given = Given(object_first)
-    samples: Iterable[Sample] = given.all_of(data) if data else given.texts(text) if text else given.stream(sys.stdin)
+    faults: list[EbertError] = []
+    samples: Iterable[Sample]
+    if data:
+        samples = _read(data, object_first)
+    elif text:
+        samples = [_sample(line, f"text {number}", object_first) for number, line in enumerate(text, 1)]
+    else:
+        samples = _standard_samples(object_first, faults)
     classifier = RelationClassifier.from_pretrained(run, vectors=vectors, device=device)
     count = 0
     for count, prediction in enumerate(classifier.stream(samples, top=top), 1):  # noqa: B007
         if as_json:
-            print_json(_as_json(prediction, classifier.names))
+            common.print_json(_as_json(prediction, classifier.names))
         else:
             _show(prediction, classifier.names)
-    if given.fault:
-        raise given.fault
+    if faults:
+        raise faults[0]
     if not count:
         raise EbertError("there is no text to classify; give it as an argument, by --data or on standard input")
 
 
-@dataclass
-class Given:
-    """What `predict` is asked about: lines of JSON, or texts with markup."""
+def _sample(line: str, where: str, object_first: bool) -> "Sample":
+    """Read a line of JSON, or a text with markup."""
+    from ebert.relations.data import as_sample, read_line
 
-    object_first: bool
-    fault: EbertError | None = None
-    """What is wrong with a stream; it ends there, so that the answers before it are printed first."""
+    if line.lstrip().startswith("{"):
+        return read_line(line, where)
+    sample = as_sample(line, where)
+    return replace(sample, subject=sample.object, object=sample.subject) if object_first else sample
 
-    def sample(self, line: str, where: str) -> "Sample":
-        """Read a line."""
-        from ebert.relations.data import as_sample, read_line
 
-        if line.lstrip().startswith("{"):
-            return read_line(line, where)
-        sample = as_sample(line, where)
-        return replace(sample, subject=sample.object, object=sample.subject) if self.object_first else sample
+def _read(path: Path, object_first: bool) -> "list[Sample]":
+    """Read a file: samples as for training, or lines of which some have markup."""
+    from ebert._io.records import read_text
+    from ebert.relations.data import parse
 
-    def texts(self, texts: Iterable[str]) -> "list[Sample]":
-        """Read the arguments."""
-        return [self.sample(text, f"text {number}") for number, text in enumerate(texts, 1)]
+    text = read_text(path)
+    lines = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if re.match(r"\s*\[(?!\[)", text) or all(line.lstrip().startswith("{") for _, line in lines):
+        return parse(text, path.name)  # as a whole, as FewRel's starts are corrected by all of them
+    return [_sample(line, f"{path.name}, line {n}", object_first) for n, line in lines]
 
-    def all_of(self, path: Path) -> "list[Sample]":
-        """Read a file: samples as for training, or lines of which some have markup."""
-        from ebert._io.records import read_text
-        from ebert.relations.data import parse
 
-        text = read_text(path)
-        lines = [(n, line.rstrip("\r")) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
-        if re.match(r"\s*\[(?!\[)", text) or all(line.lstrip().startswith("{") for _, line in lines):
-            return parse(text, path.name)  # as a whole, as FewRel's starts are corrected by all of them
-        return [self.sample(line, f"{path.name}, line {n}") for n, line in lines]
-
-    def stream(self, lines: Iterable[str]) -> "Iterator[Sample]":
-        """Read lines as they come."""
-        try:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield self.sample(line.rstrip("\r\n"), f"line {number}")
-        except UnicodeDecodeError as error:
-            self.fault = EbertError(f"standard input is not UTF-8 ({error})")
-        except EbertError as error:
-            self.fault = error
+def _standard_samples(object_first: bool, faults: list[EbertError]) -> "Iterator[Sample]":
+    """Read lines as they come, up to one that is wrong; what is wrong is noted, so that answers are printed first."""
+    try:
+        for number, line in enumerate(common.standard_input(), 1):
+            if line.strip():
+                yield _sample(line.rstrip("\r\n"), f"line {number}", object_first)
+    except EbertError as error:
+        faults.append(error)
 
 
 def _as_json(prediction: "RelationPrediction", names: Mapping[str, str]) -> dict[str, Any]:
@@ -237,13 +221,13 @@ def _show(prediction: "RelationPrediction", names: Mapping[str, str]) -> None:
 
 
 @group.command("search")
-@click.argument("data", type=FILE)
+@click.argument("data", type=common.PATH)
 @click.option("--learning-rate", type=float, multiple=True, default=RATES, show_default=True, help="May be repeated.")
 @click.option("--epochs", type=int, multiple=True, default=EPOCHS, show_default=True, help="May be repeated.")
 @click.option("--keep-all", is_flag=True, help="Keep all classifiers, not only the best.")
 @training_options
 @cli_options(RelationTrainingOptions, without=("learning_rate", "epochs"))
-@json_option
+@common.json_option
 def search(
     data: Path, learning_rate: tuple[float, ...], epochs: tuple[int, ...], model: str, mode: str, out: Path,
     ids: Path | None, vectors: str | None, as_json: bool, **how: Any,
@@ -261,26 +245,24 @@ def search(
 
     result = run(
         data, lambda: load_model(model, mode, vectors), out, mode=mode, rates=learning_rate, epochs=epochs,
-        ids=_read_ids(ids), command=_command(), say=_say, **how,
+        ids=_read_ids(ids), command=common.command_line(), say=_say, **how,
     )  # fmt: skip
-    drawn = f"the curve of the expected maximum is in {out / CURVE}"
     try:
         draw_expected_maximum({mode: result}, out / CURVE, score="macro F1")
+        _say(f"the curve of the expected maximum is in {out / CURVE}")
     except EbertError as error:  # no matplotlib: the best classifier is there all the same
-        drawn = f"no plot of the search: {error}"
-    _say(drawn)
-    if as_json:
-        print_json(result)
-    else:
-        print_search(result, "epochs")
+        _say(f"no plot of the search: {error}")
+    common.print_result(result, as_json, lambda result: common.print_search(result, "epochs"))
 
 
 @group.command("report")
-@click.argument("runs", nargs=-1, required=True, type=FILE, metavar="RUN...")
-@click.option("--out", required=True, type=FILE, help="The folder: index.html, report.md, tables as CSV, plots as SVG.")
+@click.argument("runs", nargs=-1, required=True, type=common.PATH, metavar="RUN...")
+@click.option(
+    "--out", required=True, type=common.PATH, help="The folder: index.html, report.md, tables as CSV, plots as SVG."
+)
 @click.option("--resamples", type=click.IntRange(min=100), default=1000, show_default=True, help="Of the bootstrap.")
-@overwrite_option
-@json_option
+@common.overwrite_option
+@common.json_option
 def report(runs: tuple[Path, ...], out: Path, resamples: int, overwrite: bool, as_json: bool) -> None:
     """Report on runs that were evaluated with --keep, beside the published figures; the first is compared with.
 
@@ -292,11 +274,9 @@ def report(runs: tuple[Path, ...], out: Path, resamples: int, overwrite: bool, a
 
     summary = make_report(runs, out, resamples=resamples, overwrite=overwrite)
     if as_json:
-        print_json({"folder": str(out), **summary})
-        return
-    for line in summary["headlines"]:
-        click.echo(line)
-    click.echo(f"wrote {out}: open {out / 'index.html'}")
+        common.print_json({"folder": str(out), **summary})
+    else:
+        common.print_report(out, summary)
 
 
 def _read_ids(path: Path | None) -> dict[int, str] | None:
@@ -305,12 +285,8 @@ def _read_ids(path: Path | None) -> dict[int, str] | None:
     return read_ids(path) if path else None
 
 
-def _command() -> str:
-    return shlex.join(["ebert", *sys.argv[1:]])
-
-
 def _say(line: str) -> None:
     from ebert.finetuning.run import leads
 
     if leads():
-        click.echo(line, err=True)
+        say(line)

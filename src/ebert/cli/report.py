@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from ebert._options import cli_options
-from ebert.cli.common import json_option, overwrite_option, print_json
+from ebert.cli.common import json_option, overwrite_option, print_json, print_report
 from ebert.errors import EbertError
 from ebert.report.document import ReportOptions
 
@@ -42,12 +42,8 @@ def command(
         summary = make_report(folders, Path(out), options, overwrite=overwrite, advance=advance)
     if as_json:
         print_json({"folder": out, **summary})
-        return
-    for line in summary["headlines"]:
-        click.echo(line)
-    for line in summary["warnings"]:
-        click.echo(f"warning: {line}", err=True)
-    click.echo(f"wrote {out}: open {Path(out) / 'index.html'}")
+    else:
+        print_report(Path(out), summary)
 
 
 def _check(folders: list[Path], *, as_json: bool) -> None:

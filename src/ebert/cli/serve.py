@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
+from ebert._io.progress import say
 from ebert._options import cli_options
-from ebert.cli.common import json_option, print_json
+from ebert.cli.common import device_option, json_option, print_json, vectors_option
 from ebert.errors import EbertError
 from ebert.serve.options import Limits, ServeOptions
 
@@ -14,9 +15,9 @@ from ebert.serve.options import Limits, ServeOptions
 @click.command("serve")
 @click.argument("model")
 @click.option("--linker", help="A linker made by 'ebert link train'.  [default: the model itself, without training]")
-@click.option("--vectors", help="Where the model's store is now, if not where it was.")
+@vectors_option
 @click.option("--keep", is_flag=True, help="Write added entities into the store; otherwise they go with the service.")
-@click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
+@device_option
 @cli_options(ServeOptions)
 @cli_options(Limits, into="limits")
 @json_option
@@ -48,15 +49,14 @@ def command(
     else:
         click.echo(f"open {url}")
     if not chosen.loopback:
-        proxy = "put a proxy with TLS before it"
-        click.echo(f"others can reach this service and need its token; HTTP is not encrypted: {proxy}", err=True)
+        say("others can reach this service and need its token; HTTP is not encrypted: put a proxy with TLS before it")
     if not new:
-        click.echo("the token is what EBERT_TOKEN is set to: add #token=... to the URL", err=True)
-    click.echo("loading the model ...", err=True)
+        say("the token is what EBERT_TOKEN is set to: add #token=... to the URL")
+    say("loading the model ...")
 
     def load() -> Any:
         from ebert.serve.work import load
 
         return load(model, linker, vectors=vectors, keep=keep, device=device)
 
-    Server(chosen, opened, load, ready=lambda: click.echo("ready; Ctrl-C ends it", err=True)).run()
+    Server(chosen, opened, load, ready=lambda: say("ready; Ctrl-C ends it")).run()

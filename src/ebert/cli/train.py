@@ -12,13 +12,9 @@ from ebert.vectors.train.options import PRESETS, VectorTrainingOptions
 @click.command("train")
 @click.argument("corpus")
 @click.option("--out", required=True, help="The folder of the new store.")
-@click.option(
-    "--preset",
-    type=click.Choice(list(PRESETS)),
-    default="default",
-    show_default=True,
-    help="'paper': dimension 768, entities with 5 links, the three objectives of Section 2.3 only.",
-)
+@click.option("--preset", type=click.Choice(list(PRESETS)), default="default", show_default=True,
+              help="'paper': dimension 768, entities with 5 links, the three "
+              "objectives of Section 2.3 only.")  # fmt: skip
 @cli_options(VectorTrainingOptions, into="given", given_only=True)
 @click.option("--threads", type=click.IntRange(min=1), help="Cores to use.  [default: all]")
 @click.option("--keep", type=click.Path(), help="A file of titles, one a line, that have vectors whatever their count.")
@@ -28,14 +24,7 @@ from ebert.vectors.train.options import PRESETS, VectorTrainingOptions
 @overwrite_option
 @json_option
 def command(
-    corpus: str,
-    out: str,
-    preset: str,
-    given: dict[str, Any],
-    keep: str | None,
-    checkpoint: float,
-    as_json: bool,
-    **how: Any,
+    corpus: str, out: str, given: dict[str, Any], keep: str | None, checkpoint: float, as_json: bool, **how: Any
 ) -> None:
     """Train vectors of words and entities in one space, from a corpus made by 'ebert corpus build'.
 
@@ -49,7 +38,7 @@ def command(
     from ebert.vectors.train.run import train
 
     titles = read_list(keep) if keep else []
-    report = train(corpus, out, preset=preset, keep=titles, checkpoint_seconds=checkpoint, **how, **given)
+    report = train(corpus, out, keep=titles, checkpoint_seconds=checkpoint, **how, **given)
     if as_json:
         print_json(report)
         return

@@ -16,7 +16,7 @@ go together, so that the work is products of matrices.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -70,9 +70,8 @@ def solve(objective: Objective, bags: Sequence[Bag]) -> Floats:
         outputs = np.zeros((len(chosen), longest, dimension), np.float32)
         weights = np.zeros((len(chosen), longest), np.float32)
         for place, index in enumerate(chosen):
-            bag = bags[index]
-            outputs[place, : len(bag.weights)] = bag.outputs
-            weights[place, : len(bag.weights)] = bag.weights
+            size = len(bags[index].weights)
+            outputs[place, :size], weights[place, :size] = bags[index].outputs, bags[index].weights
         vectors[chosen] = _follow(objective, outputs, weights)
     return vectors
 
@@ -90,12 +89,14 @@ def _follow(objective: Objective, outputs: Floats, weights: Floats) -> Floats:
         before, slope, direction, steepness = vectors, vectors, vectors, np.zeros_like(total)
         for inner in range(INNER):
             likely, unlikely = _sigmoid(wanted), _sigmoid(unwanted)
-            last, slope = slope, _combine(weights * (1 - likely), outputs) - total * (unlikely @ pushing)
+            pulled = ((weights * (1 - likely))[:, None, :] @ outputs)[:, 0]  # (bags, dimension)
+            last, slope = slope, pulled - total * (unlikely @ pushing)
             slope -= (vectors - before) / step
             # Polak and Ribière's rule, which forgets the last direction when it was of no use
             turn = np.maximum(_dot(slope - last, slope) / np.maximum(steepness, 1e-30), 0) if inner else 0
             direction, steepness = slope + turn * direction, _dot(slope, slope)
-            ahead, ahead_negatives = _scores(outputs, direction), direction @ negatives.T
+            ahead = (outputs @ direction[:, :, None])[:, :, 0]  # (bags, words)
+            ahead_negatives = direction @ negatives.T  # (bags, negatives)
             bend = _dot(weights * likely * (1 - likely), ahead**2) + _dot(direction, direction) / step
             unlikely -= unlikely**2
             unlikely *= ahead_negatives**2
@@ -120,14 +121,6 @@ def _dot(one: Floats, other: Floats) -> Floats:
     return np.einsum("bd,bd->b", one, other)[:, None]
 
 
-def _scores(outputs: Floats, vectors: Floats) -> Floats:
-    return (outputs @ vectors[:, :, None])[:, :, 0]  # (bags, words)
-
-
-def _combine(weights: Floats, outputs: Floats) -> Floats:
-    return (weights[:, None, :] @ outputs)[:, 0]  # (bags, dimension)
-
-
 class Describer:
     """Makes vectors of descriptions, for one store."""
 
@@ -141,61 +134,50 @@ class Describer:
                 "(--vector)"
             )
         self._catalogue, self._outputs, self._words_of = catalogue, outputs, words_of
+        self._find = lru_cache(REMEMBERED)(catalogue.word)
         trained = made.get("options")
         self._options = OPTIONS | {
             name: value
             for name, value in (trained.items() if isinstance(trained, dict) else ())
             if name in OPTIONS and isinstance(value, int | float) and 0 <= value < LARGEST
         }
-        self._rows: dict[str, tuple[int, float] | None] = {}
 
-    def vector(self, description: str) -> NDArray[np.float32]:
+    def vector(self, description: str) -> Floats:
         """Return the vector of a description."""
         found = self.vectors([description])[0]
         if isinstance(found, EbertError):
             raise found
         return found
 
-    def vectors(self, descriptions: Sequence[str]) -> list[NDArray[np.float32] | EbertError]:
+    def vectors(self, descriptions: Sequence[str]) -> list[Floats | EbertError]:
         """Return the vector of each description, or why it has none."""
         bags = [self._bag(description) for description in descriptions]
         with np.errstate(over="ignore", invalid="ignore"):  # seen below
-            solved = iter(solve(self._objective, [bag for bag in bags if isinstance(bag, Bag)]))
-        made = [next(solved) if isinstance(bag, Bag) else bag for bag in bags]
+            solved = iter(solve(self._objective, [bag for bag in bags if bag]))
         return [
-            one if isinstance(one, EbertError) or np.isfinite(one).all() else _runaway(description)
-            for one, description in zip(made, descriptions, strict=True)
+            _checked(next(solved) if bag else None, description)
+            for bag, description in zip(bags, descriptions, strict=True)
         ]
 
-    def _bag(self, description: str) -> Bag | EbertError:
+    def _bag(self, description: str) -> Bag | None:
         """Count the words of a description as often as subsampling would leave them, in the mean."""
         counts = Counter(self._words_of(description))
-        found = [(known, count) for word, count in counts.items() if (known := self._known(word))]
+        found = [(known, count) for word, count in counts.items() if (known := self._find(word))]
         if not found:
-            why = f"the store knows no word of the description {_shown(description)}; describe it in other words"
-            return EbertError(why)
-        weights = np.array([count * kept for (_, kept), count in found])
+            return None
+        weights = np.array([count * self._kept(seen) for (_, seen), count in found])
         weights *= min(1.0, self._options["opening_words"] / counts.total())  # no more than an opening has
         outputs = np.asarray(self._outputs[[row for (row, _), _ in found]], np.float32)
         return Bag(outputs, weights.astype(np.float32))
 
-    def _known(self, word: str) -> tuple[int, float] | None:
-        """Return a word's row, and how likely it survives subsampling."""
-        if word not in self._rows:
-            if len(self._rows) >= REMEMBERED:
-                self._rows.clear()
-            found = self._catalogue.word(word)
-            self._rows[word] = (found[0], self._kept(found[1])) if found else None
-        return self._rows[word]
-
     def _kept(self, count: int | None) -> float:
+        """Return how likely a word of this count survives subsampling."""
         sample, share = self._options["sample"], (count or 0) / self._total
         return 1.0 if sample <= 0 or share <= 0 else float(min(1.0, np.sqrt(sample / share) + sample / share))
 
     @cached_property
     def _counts(self) -> NDArray[np.float64]:
-        counts = [count or 1 for count in self._catalogue.word_counts()]
-        return np.maximum(np.array(counts, np.float64), 1)
+        return np.array([max(count or 1, 1) for count in self._catalogue.word_counts()], np.float64)
 
     @cached_property
     def _total(self) -> float:
@@ -216,12 +198,14 @@ class Describer:
         return Objective(negatives, (times / DRAWN).astype(np.float32), options["negative"], passes * mean_rate)
 
 
-def _runaway(description: str) -> EbertError:
-    return EbertError(
-        f"the description {_shown(description)} gives a vector with values that are infinite or not numbers: the "
-        "output vectors of the store are damaged; restore them, make the store again, or give a vector (--vector)"
-    )
-
-
-def _shown(description: str) -> str:
-    return repr(description if len(description) <= 60 else description[:57] + "...")
+def _checked(vector: Floats | None, description: str) -> Floats | EbertError:
+    """Return the vector of a description if it is one, or the error that says why not."""
+    shown = repr(description if len(description) <= 60 else description[:57] + "...")
+    if vector is None:
+        return EbertError(f"the store knows no word of the description {shown}; describe it in other words")
+    if not np.isfinite(vector).all():
+        return EbertError(
+            f"the description {shown} gives a vector with values that are infinite or not numbers: the output vectors "
+            "of the store are damaged; restore them, make the store again, or give a vector (--vector)"
+        )
+    return vector

@@ -45,7 +45,7 @@ def test_words(setting):
     reference.words(s.paragraphs, s.keep, s.table, slow_in, slow_out, window=4, state=state, **SETTINGS)
     fast_in, fast_out = s.inputs.copy(), s.outputs.copy()
     flops = kernel.train_words(
-        s.tokens, s.offsets, 0, len(s.paragraphs), s.keep, *s.table, fast_in, fast_out, 4, 5, 7, np.float32(0.1), state
+        s.tokens, s.offsets, 0, len(s.paragraphs), s.keep, s.table, fast_in, fast_out, 4, 5, 7, np.float32(0.1), state
     )
     assert flops > 0
     changed(fast_in, s.inputs)
@@ -59,7 +59,7 @@ def test_words_of_some_paragraphs_only(setting):
     slow_in, slow_out = s.inputs.astype(float), s.outputs.astype(float)
     reference.words(s.paragraphs[2:4], s.keep, s.table, slow_in, slow_out, window=2, state=data.stream(5), **SETTINGS)
     kernel.train_words(
-        s.tokens, s.offsets, 2, 4, s.keep, *s.table, s.inputs, s.outputs, 2, 5, 7, np.float32(0.1), data.stream(5)
+        s.tokens, s.offsets, 2, 4, s.keep, s.table, s.inputs, s.outputs, 2, 5, 7, np.float32(0.1), data.stream(5)
     )
     close(s.inputs, slow_in)
 
@@ -73,7 +73,7 @@ def test_paragraphs_longer_than_the_buffer_are_trained_to_their_end(setting, siz
     offsets = np.cumsum([0, *sizes]).astype(np.int64)
     before = s.inputs.copy()
     kernel.train_words(
-        text, offsets, 0, len(sizes), keep, *s.table, s.inputs, s.outputs, 2, 5, 7, np.float32(0.001), data.stream(1)
+        text, offsets, 0, len(sizes), keep, s.table, s.inputs, s.outputs, 2, 5, 7, np.float32(0.001), data.stream(1)
     )
     assert np.isfinite(s.inputs).all()
     touched = (s.inputs != before).any(axis=1)
@@ -101,7 +101,7 @@ def test_anchors(setting, learn):
     fast_in, fast_out = s.entities.copy(), s.outputs.copy()
     kernel.train_anchors(
         s.tokens, s.offsets, 0, len(s.paragraphs), np.array(starts), np.array(lengths, np.int32),
-        np.array(rows, np.int32), 0, s.keep, *s.table, fast_in, fast_out, 3, 5, 7, np.float32(0.1), learn,
+        np.array(rows, np.int32), 0, s.keep, s.table, fast_in, fast_out, 3, 5, 7, np.float32(0.1), learn,
         data.stream(9),
     )  # fmt: skip
     changed(fast_in, s.entities)
@@ -117,7 +117,7 @@ def test_anchors_that_begin_in_the_middle(setting):
     paragraph = 4  # words 48..66
     s.keep[:] = 0xFFFFFFFF
     kernel.train_anchors(
-        s.tokens, s.offsets, paragraph, paragraph + 1, starts, np.ones(4, np.int32), rows, 2, s.keep, *s.table,
+        s.tokens, s.offsets, paragraph, paragraph + 1, starts, np.ones(4, np.int32), rows, 2, s.keep, s.table,
         s.entities, s.outputs, 3, 5, 7, np.float32(0.1), True, data.stream(9),
     )  # fmt: skip
     touched = np.flatnonzero((s.entities != before).any(axis=1))
@@ -135,7 +135,7 @@ def test_openings(setting, learn):
     reference.openings(pages, s.keep, s.table, slow_in, slow_out, state=data.stream(11), learn=learn, **SETTINGS)
     fast_in, fast_out = s.entities.copy(), s.outputs.copy()
     kernel.train_openings(
-        s.tokens, starts, ends, rows, 0, 6, s.keep, *s.table, fast_in, fast_out, 5, 7, np.float32(0.1), learn,
+        s.tokens, starts, ends, rows, 0, 6, s.keep, s.table, fast_in, fast_out, 5, 7, np.float32(0.1), learn,
         data.stream(11),
     )  # fmt: skip
     changed(fast_in, s.entities)
@@ -158,7 +158,7 @@ def test_links(setting):
     )  # fmt: skip
     fast_in, fast_out = s.entities.copy(), s.entity_outputs.copy()
     kernel.train_links(
-        rows, np.cumsum([0, *map(len, targets)]), np.concatenate(targets).astype(np.int32), 0, 4, *s.entity_table,
+        rows, np.cumsum([0, *map(len, targets)]), np.concatenate(targets).astype(np.int32), 0, 4, s.entity_table,
         fast_in, fast_out, 5, 7, np.float32(0.1), data.stream(13),
     )  # fmt: skip
     changed(fast_in, s.entities)
@@ -170,7 +170,7 @@ def test_links_of_pages_without_a_vector_are_left_alone(setting):
     s = setting
     before = s.entities.copy()
     flops = kernel.train_links(
-        np.array([-1], np.int32), np.array([0, 2]), np.array([1, 2], np.int32), 0, 1, *s.entity_table,
+        np.array([-1], np.int32), np.array([0, 2]), np.array([1, 2], np.int32), 0, 1, s.entity_table,
         s.entities, s.entity_outputs, 5, 7, np.float32(0.1), data.stream(13),
     )  # fmt: skip
     assert flops == 0

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebert import _runs
-from ebert._io import files, staging
+from ebert._io import files
 from ebert.errors import EbertError
 from ebert.vectors.train.options import VectorTrainingOptions
 from ebert.vectors.train.trainer import MATRICES, TrainingState
@@ -17,12 +18,12 @@ from ebert.wikipedia import corpus as corpora
 
 INFO = "training.json"
 FORMAT = 1
+PROGRESS = ("done", "seconds", "flops")
 
 
 def folder_of(store: Path) -> Path:
     """Return the folder for the checkpoints of a store, after putting back one that a kill left aside."""
-    store = store.absolute()
-    folder = store.with_name(f"{store.name}.training")
+    folder = store.absolute().with_name(f"{store.absolute().name}.training")
     files.recover(folder)
     return folder
 
@@ -38,7 +39,7 @@ def save(folder: Path, run: dict[str, Any], state: TrainingState) -> None:
     with files.replacing_folder(folder, overwrite=True, marker=INFO) as place:
         for name in MATRICES:
             np.save(place / f"{name}.npy", getattr(state, name))
-        progress = {"done": state.done, "seconds": state.seconds, "flops": state.flops}
+        progress = {name: getattr(state, name) for name in PROGRESS}
         files.write_json(place / INFO, {"format": FORMAT, "run": run, **progress})
 
 
@@ -46,21 +47,15 @@ def load(folder: Path, run: dict[str, Any], fresh: TrainingState) -> TrainingSta
     """Read the checkpoint of the same run; `fresh` has the shapes."""
     value = files.read_json(folder / INFO, "a checkpoint of a training")
     _runs.refuse_other(folder, value.get("run", {}), run, what="an unfinished training", overwrite=False)
-    matrices = {name: _read(folder / f"{name}.npy", getattr(fresh, name).shape) for name in MATRICES}
-    return TrainingState(**matrices, done=value["done"], seconds=value["seconds"], flops=value["flops"])
+    matrices = {name: _read(folder / f"{name}.npy", getattr(fresh, name)) for name in MATRICES}
+    return TrainingState(**matrices, **{name: value[name] for name in PROGRESS})
 
 
-def remove(folder: Path) -> None:
-    """Remove the checkpoint of a training that is complete."""
-    if folder.is_dir():
-        staging.discard(folder)
-
-
-def _read(path: Path, shape: tuple[int, ...]) -> Any:
+def _read(path: Path, like: NDArray[np.float32]) -> Any:
     try:
         matrix = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise EbertError(f"{path} is damaged ({error}); begin the training again (--overwrite)") from None
-    if matrix.shape != shape or matrix.dtype != np.float32:
-        raise EbertError(f"{path} has shape {matrix.shape}, not {shape}; begin the training again (--overwrite)")
+    if matrix.shape != like.shape or matrix.dtype != like.dtype:
+        raise EbertError(f"{path} has shape {matrix.shape}, not {like.shape}; begin the training again (--overwrite)")
     return matrix

@@ -17,8 +17,7 @@ from ebert.wikipedia.corpus import Corpus
 
 JOB = 200_000  # words of a job: a fraction of a second
 
-_MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-_ALL = (1 << 64) - 1
+Table = tuple[NDArray[np.float32], NDArray[np.int32]]
 
 
 @dataclass(frozen=True)
@@ -28,15 +27,14 @@ class TrainingData:
     corpus: Corpus
     words: int  # the first words of the corpus's dictionary, which is sorted by count
     entities: NDArray[np.int64]  # (entities,) ids in the corpus
-    tokens: NDArray[np.int32]
-    paragraphs: NDArray[np.int64]
-    keep: NDArray[np.uint32]  # (ids,)
-    word_table: tuple[NDArray[np.float32], NDArray[np.int32]]
-    entity_table: tuple[NDArray[np.float32], NDArray[np.int32]]
+    rows: NDArray[np.int32]  # (entities of the corpus,) row of each, or -1
+    keep: NDArray[np.uint32]  # (words of the corpus,)
+    word_table: Table
+    entity_table: Table
     anchor_rows: NDArray[np.int32]  # (anchors,) row of the entity, or -1
     page_rows: NDArray[np.int32]  # (pages,)
-    opening_begins: NDArray[np.int64]
-    opening_ends: NDArray[np.int64]
+    starts: NDArray[np.int64]  # (pages + 1,) the first token of each page
+    opening_ends: NDArray[np.int64]  # (pages,)
     jobs: NDArray[np.int64]  # (jobs + 1,) pages
     missing: list[str]  # titles to keep that are not in the corpus
     unseen: int  # entities that have no vector because their titles have invisible characters
@@ -50,28 +48,30 @@ def prepare(corpus: Corpus, options: VectorTrainingOptions, *, keep: Collection[
         raise EbertError(
             f"no word of {corpus.path} occurs {options.min_word_count} times; lower the minimum (--min-word-count)"
         )
-    starts = np.asarray(corpus.paragraphs)[np.asarray(corpus.page_paragraphs)]  # (pages + 1,) tokens
-    openings = np.minimum(np.asarray(corpus.page_opening, np.int64), options.opening_words)
-    chosen, missing = _choose(corpus, options, openings, keep)
-    names = corpus.entities
-    entities = np.array([number for number in chosen.tolist() if not letters.unseen(names[number])], np.int64)
-    rows = np.full(len(corpus.entity_counts), -1, np.int32)
-    rows[entities] = np.arange(len(entities), dtype=np.int32)
+    starts = np.asarray(corpus.paragraphs[corpus.page_paragraphs])
+    openings = np.minimum(corpus.page_opening, options.opening_words)
+    wanted = np.asarray(corpus.entity_counts) >= max(options.min_entity_count, 1)
+    if options.openings and options.min_opening:
+        wanted[corpus.page_entity[openings >= options.min_opening]] = True
+    missing = _want(corpus, keep, wanted) if keep else []
+    chosen = np.flatnonzero(wanted)
+    entities = np.array([number for number in chosen.tolist() if not letters.unseen(corpus.entities[number])], np.int64)
+    rows = np.full(len(wanted), -1, np.int32)
+    rows[entities] = np.arange(len(entities))
     thresholds = np.zeros(len(counts), np.uint32)
     thresholds[:words] = keep_thresholds(counts[:words], sample=options.sample)
-    weights = np.maximum(np.asarray(corpus.entity_counts)[entities], 1).astype(np.float64) ** options.entity_power
+    weights = np.maximum(corpus.entity_counts[entities], 1).astype(np.float64) ** options.entity_power
     return TrainingData(
         corpus=corpus,
         words=words,
         entities=entities,
-        tokens=np.asarray(corpus.tokens),
-        paragraphs=np.asarray(corpus.paragraphs),
+        rows=rows,
         keep=thresholds,
         word_table=alias_table(counts[:words].astype(np.float64) ** options.word_power),
         entity_table=alias_table(weights if len(weights) else np.ones(1)),
-        anchor_rows=rows[np.asarray(corpus.anchor_entity)],
-        page_rows=rows[np.asarray(corpus.page_entity)],
-        opening_begins=starts[:-1],
+        anchor_rows=rows[corpus.anchor_entity],
+        page_rows=rows[corpus.page_entity],
+        starts=starts,
         opening_ends=starts[:-1] + openings,
         jobs=_cut(starts),
         missing=missing,
@@ -79,32 +79,24 @@ def prepare(corpus: Corpus, options: VectorTrainingOptions, *, keep: Collection[
     )
 
 
-def _choose(
-    corpus: Corpus, options: VectorTrainingOptions, openings: NDArray[np.int64], keep: Collection[str]
-) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the ids of the entities that have vectors, rising, and the titles in `keep` that nobody knows."""
-    chosen = np.asarray(corpus.entity_counts) >= max(options.min_entity_count, 1)
-    if options.openings and options.min_opening:
-        chosen[np.asarray(corpus.page_entity)[openings >= options.min_opening]] = True
-    missing = []
-    if keep:
-        ids = {title: number for number, title in enumerate(corpus.entities)}
-        redirects = dict(corpus.redirects)
-        for name in keep:
-            forms = titles.spellings(name)
-            found = next((ids[form] for form in (*forms, *(redirects.get(f, "") for f in forms)) if form in ids), None)
-            if found is None:
-                missing.append(name)
-            else:
-                chosen[found] = True
-    return np.flatnonzero(chosen), missing
+def _want(corpus: Corpus, keep: Collection[str], wanted: NDArray[np.bool_]) -> list[str]:
+    """Mark the entities to keep as wanted; return the titles that nobody knows."""
+    ids = {title: number for number, title in enumerate(corpus.entities)}
+    redirects, missing = dict(corpus.redirects), []
+    for name in keep:
+        forms = titles.spellings(name)
+        found = next((form for form in (*forms, *(redirects.get(form) for form in forms)) if form in ids), None)
+        if found is None:
+            missing.append(name)
+        else:
+            wanted[ids[found]] = True
+    return missing
 
 
 def _cut(starts: NDArray[Any]) -> NDArray[np.int64]:
     """Cut the pages into jobs of about the same number of words; `starts` has the first word of each page."""
-    total = int(starts[-1])
-    edges = np.searchsorted(starts, np.arange(0, total + JOB, JOB), side="left")
-    return np.unique(np.append(np.minimum(edges, len(starts) - 1), len(starts) - 1))
+    edges = np.searchsorted(starts, np.arange(0, int(starts[-1]) + JOB, JOB))
+    return np.unique(np.append(edges.clip(max=len(starts) - 1), len(starts) - 1))
 
 
 def keep_thresholds(counts: NDArray[np.int64], *, sample: float) -> NDArray[np.uint32]:
@@ -119,7 +111,7 @@ def keep_thresholds(counts: NDArray[np.int64], *, sample: float) -> NDArray[np.u
     return np.maximum(kept * 0xFFFFFFFF, 1).astype(np.uint32)
 
 
-def alias_table(weights: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+def alias_table(weights: NDArray[Any]) -> Table:
     """Prepare drawing in constant time (Walker 1977): a share for each column, and which one has the rest."""
     count = len(weights)
     share = np.asarray(weights, np.float64) * (count / np.sum(weights))
@@ -137,10 +129,10 @@ def alias_table(weights: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.
 
 def stream(*numbers: int) -> NDArray[np.uint64]:
     """Return the state of a random generator of its own for each combination of numbers (splitmix64)."""
-    value = 0
+    value, all_bits = 0, (1 << 64) - 1
     for number in numbers:
-        value = (value + number + 1) * 0x9E3779B97F4A7C15 & _ALL
-        value = (value ^ value >> 30) * _MIX[0] & _ALL
-        value = (value ^ value >> 27) * _MIX[1] & _ALL
+        value = (value + number + 1) * 0x9E3779B97F4A7C15 & all_bits
+        value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & all_bits
+        value = (value ^ value >> 27) * 0x94D049BB133111EB & all_bits
         value ^= value >> 31
     return np.array([value or 1], np.uint64)

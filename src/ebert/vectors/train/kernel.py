@@ -16,7 +16,7 @@ What the functions have in common:
 
 - `tokens` are the word ids of the text, `paragraphs` the offsets of paragraphs into them;
 - `keep`, (ids,) uint32, is how likely a word survives subsampling; 0 for words that are not trained;
-- `prob` and `alias` are the distribution of negatives; `state` is the state of the random numbers;
+- `table` is the distribution of negatives in alias form (see `data.alias_table`); `state` is that of random numbers;
 - `inputs` and `outputs` are the matrices that are trained, (words or entities, dimension);
 - all return the number of floating-point operations.
 """
@@ -48,9 +48,9 @@ def _random(state: Any) -> Any:
 
 
 @_inline
-def _draw(state: Any, prob: Any, alias: Any) -> Any:
-    """Draw an index from a distribution in alias form (see `data.alias_table`)."""
-    bits = _random(state)
+def _draw(state: Any, table: Any) -> Any:
+    """Draw an index from a distribution in alias form."""
+    (prob, alias), bits = table, _random(state)
     # 32 bits choose the column, 24 others decide between it and its alias
     column = np.int64(((bits >> np.uint64(32)) * np.uint64(len(prob))) >> np.uint64(32))
     share = np.float32(bits & np.uint64(0xFFFFFF)) * np.float32(1 / 16777216)
@@ -59,8 +59,14 @@ def _draw(state: Any, prob: Any, alias: Any) -> Any:
 
 @_inline
 def _kept(state: Any, threshold: Any) -> Any:
-    """Decide whether a word survives subsampling."""
-    return np.uint32(_random(state) >> np.uint64(32)) <= threshold
+    """Decide whether a word survives subsampling; nothing is drawn for one that is not trained."""
+    return threshold > 0 and np.uint32(_random(state) >> np.uint64(32)) <= threshold
+
+
+@_inline
+def _reach(state: Any, window: int) -> Any:
+    """Draw how far a window reaches."""
+    return np.int64((_random(state) >> np.uint64(33)) % np.uint64(window)) + 1
 
 
 @_inline
@@ -112,34 +118,67 @@ def _affirm(scores: Any, slopes: Any, start: Any, stop: Any, rate: Any) -> None:
 @_jit
 def _space(rows: int, width: int, dimension: int, shared: int) -> Any:
     """Return room for a block: inputs and their changes, outputs and theirs, scores, slopes (both flat), negatives."""
+    v, o, scores = np.zeros((rows, dimension), np.float32), np.zeros((width, dimension), np.float32), rows * width
     return (
-        np.zeros((rows, dimension), np.float32),
-        np.empty((rows, dimension), np.float32),
-        np.zeros((width, dimension), np.float32),
-        np.empty((width, dimension), np.float32),
-        np.empty(rows * width, np.float32),
-        np.empty(rows * width, np.float32),
-        np.empty(shared, np.int64),
-    )
+        v, np.empty_like(v), o, np.empty_like(o),
+        np.empty(scores, np.float32), np.empty(scores, np.float32), np.empty(shared, np.int64),
+    )  # fmt: skip
 
 
 @_inline
-def _draw_negatives(space: Any, first: Any, prob: Any, alias: Any, outputs: Any, state: Any) -> None:
+def _draw_negatives(space: Any, first: Any, table: Any, outputs: Any, state: Any) -> None:
     """Draw the negatives of a block; their outputs are in the rows from `first` on."""
     drawn = space[6]
     for c in range(len(drawn)):
-        drawn[c] = _draw(state, prob, alias)
+        drawn[c] = _draw(state, table)
     _gather(space[2][first:], outputs, drawn)
 
 
 @_jit
+def _train_block(
+    ids: Any, lows: Any, highs: Any, weights: Any, begin: int, end: int, least: int, table: Any, inputs: Any,
+    outputs: Any, rate: Any, space: Any, state: Any,
+) -> int:  # fmt: skip
+    """Let the inputs `ids[begin:end]` predict outputs among the same `ids`: i those from `lows[i]` to `highs[i]` - 1.
+
+    `weights[i]` is what a negative counts for i. Nothing predicts itself. Scores have `least` columns or more before
+    those of the negatives.
+    """
+    v, dv, o, do, flat_scores, flat_slopes, drawn = space
+    low, high = lows[begin], highs[begin]
+    for i in range(begin, end):
+        low, high = min(low, lows[i]), max(high, highs[i])
+    rows, near = len(v), max(high - low, least)
+    width = near + len(drawn)
+    _gather(v, inputs, ids[begin:end])
+    _gather(o, outputs, ids[low:high])
+    _draw_negatives(space, near, table, outputs, state)
+    scores = flat_scores[: rows * width].reshape(rows, width)
+    slopes = flat_slopes[: rows * width].reshape(rows, width)
+    slopes[:] = F0
+    np.dot(v, o[:width].T, scores)
+    for i in range(begin, end):
+        row, change = scores[i - begin], slopes[i - begin]
+        _affirm(row, change, lows[i] - low, highs[i] - low, rate)
+        change[i - low] = F0
+        _contrast(row, change, near, weights[i])
+    np.dot(slopes, o[:width], dv)
+    np.dot(slopes.T, v, do[:width])
+    _scatter(inputs, ids[begin:end], dv)
+    _scatter(outputs, ids[low:high], do)
+    _scatter(outputs, drawn, do[near:])
+    return 6 * rows * width * inputs.shape[1]
+
+
+@_jit
 def train_words(
-    tokens: Any, paragraphs: Any, first: int, last: int, keep: Any, prob: Any, alias: Any, inputs: Any, outputs: Any,
+    tokens: Any, paragraphs: Any, first: int, last: int, keep: Any, table: Any, inputs: Any, outputs: Any,
     window: int, negative: int, shared: int, rate: Any, state: Any,
 ) -> int:  # fmt: skip
     """Let each word of the paragraphs `first` to `last` - 1 predict the words around it."""
     space = _space(ROWS, ROWS + 2 * window + shared, inputs.shape[1], shared)
     ids, lows, highs = np.empty(BUFFER, np.int64), np.empty(BUFFER, np.int64), np.empty(BUFFER, np.int64)
+    weights = np.empty(BUFFER, np.float32)
     flops, paragraph, token = 0, first, paragraphs[first]
     while paragraph < last:
         # Subsampled words of as many paragraphs as fit; one that does not is cut, at the cost of a window.
@@ -147,71 +186,68 @@ def train_words(
         while paragraph < last and count < BUFFER:
             begin, stop = count, paragraphs[paragraph + 1]
             while token < stop and count < BUFFER:
-                word = tokens[token]
+                ids[count] = tokens[token]
+                count += _kept(state, keep[tokens[token]])
                 token += 1
-                if keep[word] > 0 and _kept(state, keep[word]):
-                    ids[count] = word
-                    count += 1
             for i in range(begin, count):
-                reach: Any = np.int64((_random(state) >> np.uint64(33)) % np.uint64(window)) + 1
+                reach = _reach(state, window)
                 lows[i], highs[i] = max(begin, i - reach), min(count, i + reach + 1)
+                weights[i] = rate * np.float32((highs[i] - lows[i] - 1) * negative) / np.float32(shared)
             if token == stop:
                 paragraph += 1
         for block in range(0, count, ROWS):
             end = min(count, block + ROWS)
-            flops += _train_block(
-                ids, lows, highs, block, end, prob, alias, inputs, outputs, negative, rate, space, state
-            )
+            flops += _train_block(ids, lows, highs, weights, block, end, 0, table, inputs, outputs, rate, space, state)
     return flops
 
 
 @_jit
-def _train_block(
-    ids: Any, lows: Any, highs: Any, block: int, end: int, prob: Any, alias: Any, inputs: Any, outputs: Any,
-    negative: int, rate: Any, space: Any, state: Any,
+def train_links(
+    pages: Any, page_anchors: Any, targets: Any, first: int, last: int, table: Any, inputs: Any, outputs: Any,
+    negative: int, shared: int, rate: Any, state: Any,
 ) -> int:  # fmt: skip
-    """Let the words `block` to `end` - 1 of the buffer predict those from `lows` to `highs` - 1 around each."""
-    v, dv, o, do, flat_scores, flat_slopes, drawn = space
-    shared, low, high = len(drawn), lows[block], highs[block]
-    for i in range(block, end):
-        low, high = min(low, lows[i]), max(high, highs[i])
-    near = high - low
-    width = near + shared
-    _gather(v, inputs, ids[block:end])
-    _gather(o, outputs, ids[low:high])
-    _draw_negatives(space, near, prob, alias, outputs, state)
-    scores = flat_scores[: ROWS * width].reshape(ROWS, width)
-    slopes = flat_slopes[: ROWS * width].reshape(ROWS, width)
-    slopes[:] = F0
-    np.dot(v, o[:width].T, scores)
-    for i in range(end - block):
-        start, stop = lows[block + i] - low, highs[block + i] - low
-        _affirm(scores[i], slopes[i], start, stop, rate)
-        slopes[i, block + i - low] = F0  # a word does not predict itself
-        _contrast(scores[i], slopes[i], near, rate * np.float32((stop - start - 1) * negative) / np.float32(shared))
-    np.dot(slopes, o[:width], dv)
-    np.dot(slopes.T, v, do[:width])
-    _scatter(inputs, ids[block:end], dv)
-    _scatter(outputs, ids[low:high], do)
-    _scatter(outputs, drawn, do[near:])
-    return 6 * ROWS * width * inputs.shape[1]
+    """Let a page predict the pages it links to, and each of those the page: neighbours in the link graph.
+
+    `page_anchors`, (pages + 1,), are offsets into `targets`; the outputs are those of entities.
+    """
+    space = _space(ROWS + 1, ROWS + 1 + shared, inputs.shape[1], shared)
+    linked, lows, highs = np.empty(ROWS + 1, np.int64), np.zeros(ROWS + 1, np.int64), np.ones(ROWS + 1, np.int64)
+    unit = rate * np.float32(negative) / np.float32(shared)
+    weights = np.full(ROWS + 1, unit)
+    lows[0], flops = 1, 0  # the page, at 0, predicts all from 1 on, and they the page
+    for page in range(first, last):
+        linked[0], anchor = pages[page], page_anchors[page]
+        while linked[0] >= 0 and anchor < page_anchors[page + 1]:
+            count = 1
+            while anchor < page_anchors[page + 1] and count <= ROWS:
+                linked[count] = targets[anchor]
+                count += targets[anchor] >= 0 and targets[anchor] != linked[0]
+                anchor += 1
+            if count > 1:
+                highs[0], weights[0] = count, unit * np.float32(count - 1)
+                flops += _train_block(
+                    linked, lows, highs, weights, 0, count, ROWS + 1, table, inputs, outputs, rate, space, state
+                )
+    return flops
 
 
 @_jit
 def _train_rows(
-    entities: Any, bounds: Any, words: Any, count: int, prob: Any, alias: Any, inputs: Any, outputs: Any,
+    entities: Any, bounds: Any, words: Any, count: int, table: Any, inputs: Any, outputs: Any,
     negative: int, rate: Any, learn: bool, space: Any, state: Any,
 ) -> int:  # fmt: skip
     """Let up to `ROWS` entities predict words: the i-th those from `bounds[i]` to `bounds[i + 1]` of `words`.
 
     Outputs change only if they are to `learn`.
     """
+    if count == 0:
+        return 0
     v, dv, o, do, flat_scores, flat_slopes, drawn = space
     dimension, shared = inputs.shape[1], len(drawn)
     scores, slopes = flat_scores.reshape(ROWS, shared), flat_slopes.reshape(ROWS, shared)
     slopes[:] = F0
     _gather(v, inputs, entities[:count])
-    _draw_negatives(space, 0, prob, alias, outputs, state)
+    _draw_negatives(space, 0, table, outputs, state)
     np.dot(v, o.T, scores)
     for i in range(count):
         positives = bounds[i + 1] - bounds[i]
@@ -240,7 +276,7 @@ def _train_rows(
 @_jit
 def train_anchors(
     tokens: Any, paragraphs: Any, first: int, last: int, starts: Any, lengths: Any, targets: Any, anchor: int,
-    keep: Any, prob: Any, alias: Any, inputs: Any, outputs: Any,
+    keep: Any, table: Any, inputs: Any, outputs: Any,
     window: int, negative: int, shared: int, rate: Any, learn: bool, state: Any,
 ) -> int:  # fmt: skip
     """Let the entity of each anchor predict the words on both sides of it.
@@ -249,60 +285,50 @@ def train_anchors(
     first paragraph.
     """
     space = _space(ROWS, shared, inputs.shape[1], shared)
-    words = np.empty(ROWS * 2 * window, np.int64)
+    words = np.empty(ROWS * 2 * window + 1, np.int64)
     entities, bounds = np.empty(ROWS, np.int64), np.zeros(ROWS + 1, np.int64)
-    flops, count, total = 0, 0, len(starts)
-    for paragraph in range(first, last):
-        begin, end = paragraphs[paragraph], paragraphs[paragraph + 1]
-        while anchor < total and starts[anchor] < end:
-            entity, start, stop = targets[anchor], starts[anchor], starts[anchor] + lengths[anchor]
+    flops, paragraph, text_end = 0, first, paragraphs[last]
+    while anchor < len(starts) and starts[anchor] < text_end:
+        count = 0
+        while count < ROWS and anchor < len(starts) and starts[anchor] < text_end:
+            start, stop, entity = starts[anchor], starts[anchor] + lengths[anchor], targets[anchor]
             anchor += 1
-            if entity < 0:
-                continue
-            reach = np.int64((_random(state) >> np.uint64(33)) % np.uint64(window)) + 1
-            filled = bounds[count]
-            for token in range(max(begin, start - reach), min(end, stop + reach)):
-                word = tokens[token]
-                if not start <= token < stop and keep[word] > 0 and _kept(state, keep[word]):
-                    words[filled] = word
-                    filled += 1
-            if filled == bounds[count]:
-                continue
-            entities[count], bounds[count + 1] = entity, filled
-            count += 1
-            if count == ROWS:
-                flops += _train_rows(
-                    entities, bounds, words, count, prob, alias, inputs, outputs, negative, rate, learn, space, state
-                )
-                count = 0
-    if count:
+            while paragraphs[paragraph + 1] <= start:
+                paragraph += 1
+            if entity >= 0:
+                reach, filled = _reach(state, window), bounds[count]
+                for token in range(
+                    max(paragraphs[paragraph], start - reach), min(paragraphs[paragraph + 1], stop + reach)
+                ):
+                    words[filled] = tokens[token]
+                    filled += not start <= token < stop and _kept(state, keep[tokens[token]])
+                entities[count], bounds[count + 1] = entity, filled
+                count += filled > bounds[count]
         flops += _train_rows(
-            entities, bounds, words, count, prob, alias, inputs, outputs, negative, rate, learn, space, state
+            entities, bounds, words, count, table, inputs, outputs, negative, rate, learn, space, state
         )
     return flops
 
 
 @_jit
 def train_openings(
-    tokens: Any, begins: Any, ends: Any, pages: Any, first: int, last: int,
-    keep: Any, prob: Any, alias: Any, inputs: Any, outputs: Any,
-    negative: int, shared: int, rate: Any, learn: bool, state: Any,
+    tokens: Any, begins: Any, ends: Any, pages: Any, first: int, last: int, keep: Any, table: Any, inputs: Any,
+    outputs: Any, negative: int, shared: int, rate: Any, learn: bool, state: Any,
 ) -> int:  # fmt: skip
     """Let the entity of each page predict the words of its opening, a slice of each of `ROWS` pages at a time.
 
     `begins` and `ends`, (pages,), are the tokens of openings; `pages`, (pages,), are rows of `inputs`, or -1.
     """
     space = _space(ROWS, shared, inputs.shape[1], shared)
-    words = np.empty(ROWS * SLICE, np.int64)
+    words = np.empty(ROWS * SLICE + 1, np.int64)
     entities, bounds = np.empty(ROWS, np.int64), np.zeros(ROWS + 1, np.int64)
     chosen, at = np.empty(ROWS, np.int64), np.empty(ROWS, np.int64)
     flops, page = 0, first
     while page < last:
         group = 0
         while page < last and group < ROWS:
-            if pages[page] >= 0 and ends[page] > begins[page]:
-                chosen[group], at[group] = page, begins[page]
-                group += 1
+            chosen[group], at[group] = page, begins[page]
+            group += pages[page] >= 0 and ends[page] > begins[page]
             page += 1
         more = group > 0
         while more:
@@ -310,76 +336,13 @@ def train_openings(
             for g in range(group):
                 filled, end = bounds[count], ends[chosen[g]]
                 while at[g] < end and filled < bounds[count] + SLICE:
-                    word = tokens[at[g]]
+                    words[filled] = tokens[at[g]]
+                    filled += _kept(state, keep[tokens[at[g]]])
                     at[g] += 1
-                    if keep[word] > 0 and _kept(state, keep[word]):
-                        words[filled] = word
-                        filled += 1
-                if filled > bounds[count]:
-                    entities[count], bounds[count + 1] = pages[chosen[g]], filled
-                    count += 1
+                entities[count], bounds[count + 1] = pages[chosen[g]], filled
+                count += filled > bounds[count]
                 more = more or at[g] < end
-            if count:
-                flops += _train_rows(
-                    entities, bounds, words, count, prob, alias, inputs, outputs, negative, rate, learn, space, state
-                )
+            flops += _train_rows(
+                entities, bounds, words, count, table, inputs, outputs, negative, rate, learn, space, state
+            )
     return flops
-
-
-@_jit
-def train_links(
-    pages: Any, page_anchors: Any, targets: Any, first: int, last: int, prob: Any, alias: Any,
-    inputs: Any, outputs: Any, negative: int, shared: int, rate: Any, state: Any,
-) -> int:  # fmt: skip
-    """Let a page predict the pages it links to, and each of those the page: neighbours in the link graph.
-
-    `page_anchors`, (pages + 1,), are offsets into `targets`; the outputs are those of entities.
-    """
-    space = _space(ROWS + 1, ROWS + 1 + shared, inputs.shape[1], shared)
-    linked = np.empty(ROWS + 1, np.int64)
-    flops = 0
-    for page in range(first, last):
-        linked[0] = pages[page]
-        if linked[0] < 0:
-            continue
-        anchor, end = page_anchors[page], page_anchors[page + 1]
-        while anchor < end:
-            count = 1
-            while anchor < end and count <= ROWS:
-                if targets[anchor] >= 0 and targets[anchor] != linked[0]:
-                    linked[count] = targets[anchor]
-                    count += 1
-                anchor += 1
-            if count > 1:
-                flops += _train_linked(linked[:count], prob, alias, inputs, outputs, negative, rate, space, state)
-    return flops
-
-
-@_jit
-def _train_linked(
-    linked: Any, prob: Any, alias: Any, inputs: Any, outputs: Any, negative: int, rate: Any, space: Any, state: Any
-) -> int:
-    """Let the first of some entities predict the others, and each of those the first.
-
-    Rows and columns of the block are the entities; columns from `ROWS` + 1 on are the negatives.
-    """
-    v, dv, o, do, flat_scores, flat_slopes, drawn = space
-    (width, dimension), shared, count = o.shape, len(drawn), len(linked)
-    scores, slopes = flat_scores.reshape(ROWS + 1, width), flat_slopes.reshape(ROWS + 1, width)
-    slopes[:] = F0
-    _gather(v, inputs, linked)
-    _gather(o, outputs, linked)
-    _draw_negatives(space, ROWS + 1, prob, alias, outputs, state)
-    np.dot(v, o.T, scores)
-    unit = rate * np.float32(negative) / np.float32(shared)
-    _affirm(scores[0], slopes[0], 1, count, rate)
-    _contrast(scores[0], slopes[0], ROWS + 1, unit * np.float32(count - 1))
-    for i in range(1, count):
-        _affirm(scores[i], slopes[i], 0, 1, rate)
-        _contrast(scores[i], slopes[i], ROWS + 1, unit)
-    np.dot(slopes, o, dv)
-    np.dot(slopes.T, v, do)
-    _scatter(inputs, linked, dv)
-    _scatter(outputs, linked, do)
-    _scatter(outputs, drawn, do[ROWS + 1 :])
-    return 6 * (ROWS + 1) * width * dimension

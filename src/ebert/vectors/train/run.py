@@ -1,5 +1,6 @@
 """From a corpus to a store: train, with checkpoints, and write what was learned."""
 
+import importlib
 import os
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -8,9 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ebert._io import staging
 from ebert._io.progress import progress
 from ebert.errors import EbertError
 from ebert.vectors import writer
@@ -46,7 +45,11 @@ def train(
     """
     started, out, threads = time.monotonic(), Path(out), threads or os.cpu_count() or 1
     options = replace(options, **changes) if options else with_preset(preset, **changes)
-    _check_installed()
+    try:
+        for needed in ("numba", "scipy", "threadpoolctl"):
+            importlib.import_module(needed)
+    except ImportError as error:
+        raise EbertError(f"training needs {error.name}: pip install 'ebert[train]'") from None
     if not checkpoint_seconds > 0:
         raise EbertError(f"--checkpoint is {checkpoint_seconds:g}; it is a number of seconds above 0")
     corpus = corpus if isinstance(corpus, Corpus) else Corpus.open(corpus)
@@ -73,21 +76,13 @@ def train(
     made = {"options": asdict(options), "threads": threads, "seconds": round(state.seconds, 1)}
     with _saved(save, state, BaseException):  # a full disk must not cost the training
         write(prepared, state, out, made=made, dtype=dtype, overwrite=overwrite)
-    checkpoint.remove(folder)
+    if folder.is_dir():
+        staging.discard(folder)
     return {
         "store": str(out), "vocabulary": prepared.words, "entities": len(prepared.entities), "dimension": options.dim,
         "resumed": began > 0, "missing": prepared.missing, **speed.report(),
         "seconds": round(time.monotonic() - started, 3),
     }  # fmt: skip
-
-
-def _check_installed() -> None:
-    try:
-        import numba  # noqa: F401
-        import scipy  # noqa: F401
-        import threadpoolctl  # noqa: F401
-    except ImportError as error:
-        raise EbertError(f"training needs {error.name}: pip install 'ebert[train]'") from None
 
 
 def write(
@@ -102,11 +97,11 @@ def write(
             counts, outputs = corpus.word_counts[rows], state.words_out[rows]
             store.add("words", corpus.words[rows], state.words_in[rows], counts=counts, outputs=outputs)
         store.dropped.unseen = prepared.unseen
-        titles, counts = corpus.entities, corpus.entity_counts
         for start in range(0, len(prepared.entities), PAGE):
             ids = prepared.entities[start : start + PAGE]
-            names = [titles[number] for number in ids]
-            store.add("entities", names, state.entities_in[start : start + PAGE], counts=counts[ids])
+            titles = [corpus.entities[number] for number in ids]
+            vectors = state.entities_in[start : start + PAGE]
+            store.add("entities", titles, vectors, counts=corpus.entity_counts[ids])
         store.redirects(corpus.redirects)
         store.wikidata(corpus.wikidata().items())
         store.surfaces(_surfaces(prepared))
@@ -116,13 +111,10 @@ def write(
 def _surfaces(prepared: TrainingData) -> Iterator[tuple[str, int, list[tuple[int, int]]]]:
     """Yield the surfaces that name an entity with a vector."""
     corpus = prepared.corpus
-    rows: NDArray[np.int64] = np.full(len(corpus.entity_counts), -1, np.int64)
-    rows[prepared.entities] = np.arange(len(prepared.entities))
-    rows_of = rows[np.asarray(corpus.mention_entity)].tolist()
-    counts, offsets = np.asarray(corpus.mention_count).tolist(), np.asarray(corpus.surface_mentions).tolist()
-    occurrences = np.asarray(corpus.surface_occurrences).tolist()
+    rows, counts = prepared.rows[corpus.mention_entity].tolist(), corpus.mention_count.tolist()
+    offsets, occurrences = corpus.surface_mentions.tolist(), corpus.surface_occurrences.tolist()
     for number, surface in enumerate(corpus.surfaces):
-        mentions = [(rows_of[m], counts[m]) for m in range(offsets[number], offsets[number + 1]) if rows_of[m] >= 0]
+        mentions = [(rows[m], counts[m]) for m in range(offsets[number], offsets[number + 1]) if rows[m] >= 0]
         if mentions:
             yield surface, occurrences[number], mentions
 

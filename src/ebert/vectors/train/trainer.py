@@ -3,7 +3,9 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,32 +64,22 @@ def initial(data: TrainingData, options: VectorTrainingOptions) -> TrainingState
         out /= np.float32(options.dim)
         return out
 
-    words, entities = data.words, len(data.entities)
-    linked = entities if options.links else 0
-    return TrainingState(
-        small(words),
-        np.zeros((words, options.dim), np.float32),
-        small(entities),
-        np.zeros((linked, options.dim), np.float32),
-    )
+    words, entities = small(data.words), small(len(data.entities))
+    linked = np.zeros_like(entities) if options.links else np.zeros((0, options.dim), np.float32)
+    return TrainingState(words, np.zeros_like(words), entities, linked)
 
 
-@dataclass
 class Trainer:
     """Run the jobs that are left, and stop between two of them when asked to."""
 
-    data: TrainingData
-    options: VectorTrainingOptions
-    state: TrainingState
-    threads: int = 1
-    stopped: threading.Event = field(default_factory=threading.Event)
-
-    def __post_init__(self) -> None:
-        self._lock = threading.Lock()
-        starts = np.asarray(self.data.corpus.paragraphs)[np.asarray(self.data.corpus.page_paragraphs)]
-        self._sizes = np.diff(starts[self.data.jobs])  # words of each job
+    def __init__(
+        self, data: TrainingData, options: VectorTrainingOptions, state: TrainingState, threads: int = 1
+    ) -> None:
+        self.data, self.options, self.state, self.threads = data, options, state, threads
+        self.stopped, self._lock = threading.Event(), threading.Lock()
+        self._sizes = np.diff(data.starts[data.jobs])  # words of each job
         self.jobs = len(self._sizes)
-        self.total = self.jobs * (self.options.epochs + self.options.finish)
+        self.total = self.jobs * (options.epochs + options.finish)
 
     def run(
         self, *, advance: Advance = silent, save: Callable[[TrainingState], None] | None = None, every: float = 600.0
@@ -107,16 +99,15 @@ class Trainer:
     def words_left(self) -> int:
         """Return how many words of all epochs, and of the finish, are still to come."""
         epochs, jobs = divmod(self.state.done, self.jobs)
-        begun = int(self._sizes[self._order(epochs)[:jobs]].sum()) if jobs else 0
+        begun = int(self._sizes[_order(self.options.seed, epochs, self.jobs)[:jobs]].sum())
         return (self.options.epochs + self.options.finish - epochs) * int(self._sizes.sum()) - begun
 
     def _until(self, deadline: float, advance: Advance, speed: Speed) -> None:
         """Run jobs, at least one, until it is time, the phase ends, or somebody asks to stop."""
         epochs = self.options.epochs * self.jobs
         end = epochs if self.state.done < epochs else self.total
-        taken, errors = self.state.done, list[BaseException]()
-        before, start = self.state.flops, time.monotonic()
-        orders: dict[int, NDArray[np.int64]] = {}
+        taken, before, start = self.state.done, self.state.flops, time.monotonic()
+        errors: list[BaseException] = []
 
         def work() -> None:
             nonlocal taken
@@ -127,9 +118,7 @@ class Trainer:
                         return
                     number, taken = taken, taken + 1
                     epoch, place = divmod(number, self.jobs)
-                    if epoch not in orders:
-                        orders[epoch] = self._order(epoch)
-                    job = int(orders[epoch][place])
+                    job = int(_order(self.options.seed, epoch, self.jobs)[place])
                 try:
                     flops = self._job(epoch, job, self._rate(number))
                 except BaseException as error:
@@ -150,7 +139,8 @@ class Trainer:
         except BaseException:
             self.stopped.set()
             for worker in workers:
-                worker.join()
+                with suppress(RuntimeError):  # one that has not begun, and will do nothing
+                    worker.join()
             raise
         finally:
             self.state.done = taken
@@ -164,9 +154,6 @@ class Trainer:
         if errors:
             raise errors[0]
 
-    def _order(self, epoch: int) -> NDArray[np.int64]:
-        return np.random.default_rng([self.options.seed, SHUFFLE, epoch]).permutation(self.jobs)
-
     def _rate(self, number: int) -> np.float32:
         """Return the learning rate of a job: it falls linearly through the epochs, and once more through the finish."""
         epochs = self.options.epochs * self.jobs
@@ -177,38 +164,41 @@ class Trainer:
         """Train the pages of a job; return the number of floating-point operations."""
         from ebert.vectors.train import kernel  # late: numba comes with an extra of its own
 
-        data, options, state = self.data, self.options, self.state
-        corpus = data.corpus
+        data, options, state, corpus = self.data, self.options, self.state, self.data.corpus
         random = stream(options.seed, epoch, job)
         first, last = int(data.jobs[job]), int(data.jobs[job + 1])
-        begin, end = int(corpus.page_paragraphs[first]), int(corpus.page_paragraphs[last])
+        text = corpus.tokens, corpus.paragraphs, int(corpus.page_paragraphs[first]), int(corpus.page_paragraphs[last])
         learn, flops = epoch < options.epochs, 0
         if learn:
             flops += kernel.train_words(
-                data.tokens, data.paragraphs, begin, end, data.keep, *data.word_table,
-                state.words_in, state.words_out, options.window, options.negative, options.shared, rate, random,
+                *text, data.keep, data.word_table, state.words_in, state.words_out,
+                options.window, options.negative, options.shared, rate, random,
             )  # fmt: skip
         if not len(data.entities):
             return flops
+        predicted = data.keep, data.word_table, state.entities_in, state.words_out
         for _ in range(options.repeats if learn else 1):
             flops += kernel.train_anchors(
-                data.tokens, data.paragraphs, begin, end,
-                corpus.anchor_start, corpus.anchor_length, data.anchor_rows, int(corpus.page_anchors[first]),
-                data.keep, *data.word_table, state.entities_in, state.words_out,
-                options.anchor_window, options.negative, options.shared, rate, learn, random,
+                *text, corpus.anchor_start, corpus.anchor_length, data.anchor_rows, int(corpus.page_anchors[first]),
+                *predicted, options.anchor_window, options.negative, options.shared, rate, learn, random,
             )  # fmt: skip
             if options.openings:
                 flops += kernel.train_openings(
-                    data.tokens, data.opening_begins, data.opening_ends, data.page_rows, first, last,
-                    data.keep, *data.word_table, state.entities_in, state.words_out,
-                    options.negative, options.shared, rate, learn, random,
+                    corpus.tokens, data.starts, data.opening_ends, data.page_rows, first, last,
+                    *predicted, options.negative, options.shared, rate, learn, random,
                 )  # fmt: skip
             if options.links and learn:
                 flops += kernel.train_links(
-                    data.page_rows, corpus.page_anchors, data.anchor_rows, first, last, *data.entity_table,
+                    data.page_rows, corpus.page_anchors, data.anchor_rows, first, last, data.entity_table,
                     state.entities_in, state.entities_out, options.negative, options.shared, rate, random,
                 )  # fmt: skip
         return flops
+
+
+@lru_cache(4)
+def _order(seed: int, epoch: int, jobs: int) -> NDArray[np.int64]:
+    """Return the order of the jobs in an epoch."""
+    return np.random.default_rng([seed, SHUFFLE, epoch]).permutation(jobs)
 
 
 def check(data: TrainingData, state: TrainingState) -> None:
@@ -216,15 +206,15 @@ def check(data: TrainingData, state: TrainingState) -> None:
     for name in MATRICES:
         matrix = getattr(state, name)
         for start in range(0, len(matrix), PAGE):  # all at once would take a quarter of the matrix's memory again
-            bad = np.flatnonzero(~np.isfinite(matrix[start : start + PAGE]).all(axis=1))
+            bad = start + np.flatnonzero(~np.isfinite(matrix[start : start + PAGE]).all(axis=1))
+            if len(bad) and name.startswith("words"):
+                raise _diverged(f"the word {data.corpus.words[bad[0]]!r}")
             if len(bad):
-                raise EbertError(
-                    f"the vector of {_named(data, name, start + int(bad[0]))} has a value that is infinite or not a "
-                    "number: training diverged; begin again (--overwrite) with a lower rate (--rate)"
-                )
+                raise _diverged(repr(data.corpus.entities[data.entities[bad[0]]]))
 
 
-def _named(data: TrainingData, matrix: str, row: int) -> str:
-    if matrix.startswith("words"):
-        return f"the word {data.corpus.words[row]!r}"
-    return repr(data.corpus.entities[int(data.entities[row])])
+def _diverged(what: str) -> EbertError:
+    return EbertError(
+        f"the vector of {what} has a value that is infinite or not a number: training diverged; begin again "
+        "(--overwrite) with a lower rate (--rate)"
+    )

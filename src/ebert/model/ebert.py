@@ -163,8 +163,7 @@ class EBert(
         **options: Any,
     ) -> Filled | list[Filled]:
         """Fill the masks of a text or of a list of texts; `options` are those of `fill_modes`, and the `mode`."""
-        passages = marked(texts, entities, spans)
-        found = list(self.stream(passages, task="fill", **options))
+        found: list[Filled] = list(self.stream(marked(texts, entities, spans), task="fill", **options))
         return found[0] if isinstance(texts, str | Passage) else found
 
     def fill_modes(
@@ -219,8 +218,7 @@ class EBert(
         With a `pooling` (see `Encoding.pooled`) they are numpy arrays, without one `Encoding` objects, which know the
         words and entities of the text. Options: `mode`, `layer` (0 is the embeddings, -1 the last) and `budget`.
         """
-        passages = marked(texts, entities, spans)
-        found = list(self.stream(passages, task="encode", pooling=pooling, **options))
+        found = list(self.stream(marked(texts, entities, spans), task="encode", pooling=pooling, **options))
         return found[0] if isinstance(texts, str | Passage) else found
 
     def stream(
@@ -358,8 +356,8 @@ def load_model(
         raise EbertError("give a model (with entities) or an encoder (without): --model or --bert")
     if vectors is not None and model is None:
         raise EbertError("--vectors goes with --model")
-    dtype = None if precision in (None, "int8") else getattr(torch, str(precision), None)
-    if not (precision in (None, "int8") or isinstance(dtype, torch.dtype)):
+    dtype = None if precision in (None, "int8") else getattr(torch, str(precision), precision)
+    if not isinstance(dtype, torch.dtype | None):
         raise EbertError(f"unknown dtype {precision!r}")
     if model is not None:
         loaded = EBert.from_pretrained(model, vectors=vectors, device=device, dtype=dtype)

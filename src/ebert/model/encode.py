@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -52,8 +51,11 @@ class Encoding:
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
-        """The words and punctuation marks of the text; a mask is one word."""
-        return tuple(self._split())
+        """The words and punctuation marks of the text that the encoder saw; a mask is one word."""
+        masks = [self.pieces.spans[place] for place in self.pieces.masks]
+        inside = {place for start, end in masks for place in range(start, end)}
+        spans = sorted([*masks, *(span for span in _words(self.passage.text) if span[0] not in inside)])
+        return tuple(Word(*span, self.passage.text[slice(*span)]) for span in spans if self._places(*span))
 
     @cached_property
     def word_states(self) -> Tensor:
@@ -61,9 +63,7 @@ class Encoding:
 
         A word inside a replaced mention has the state of its entity.
         """
-        if not self.words:
-            return self.states[:0]
-        return torch.stack([self.span(word.start, word.end) for word in self.words])
+        return self._stack([self.span(word.start, word.end) for word in self.words])
 
     def pooled(self, pooling: Pooling) -> NDArray[np.float32]:
         """Return the hidden states as an array.
@@ -80,43 +80,32 @@ class Encoding:
             states = self._mean([place for place, (start, end) in enumerate(self.pieces.spans) if start < end])
         elif pooling == "entity":
             found = [(self.entity(mention), mention) for mention in self.passage.mentions]
-            rows = [self.span(m.start, m.end) if own is None else own for own, m in found]
-            states = torch.stack(rows) if rows else states[:0]
+            states = self._stack([self.span(m.start, m.end) if own is None else own for own, m in found])
         array: NDArray[np.float32] = states.float().cpu().numpy()
         return array
 
     def entity(self, mention: Mention) -> Tensor | None:
         """The hidden state of a mention's entity, or None if it was not fed."""
-        for place, other in self.pieces.entities.items():
-            if other == mention:
-                return self.states[place]
-        return None
+        return next((self.states[place] for place, other in self.pieces.entities.items() if other == mention), None)
 
     def span(self, start: int, end: int) -> Tensor:
         """The mean hidden state of the pieces of a span of characters."""
-        places = self._places(start, end, entities=False) or self._places(start, end, entities=True)
-        return self._mean(places, f"characters {start}:{end} of the text")
+        places = self._places(start, end)
+        wordpieces = [place for place in places if place not in self.pieces.entities]
+        return self._mean(wordpieces or places, f"characters {start}:{end} of the text")
 
     def _mean(self, places: list[int], what: str = "any of its text") -> Tensor:
         if not places:
             raise EbertError(f"no piece of the encoder covers {what}")
         return self.states[places].mean(dim=0)
 
-    def _places(self, start: int, end: int, *, entities: bool) -> list[int]:
-        return [
-            place
-            for place, (first, last) in enumerate(self.pieces.spans)
-            if first < end and last > start and first < last and (place in self.pieces.entities) == entities
-        ]
+    def _stack(self, rows: list[Tensor]) -> Tensor:
+        return torch.stack(rows) if rows else self.states[:0]
 
-    def _split(self) -> Iterator[Word]:
-        text = self.passage.text
-        masks = sorted(self.pieces.spans[place] for place in self.pieces.masks)
-        covered = [span for span in self.pieces.spans if span[0] < span[1]]
-        for match in sorted([*masks, *_words(text)]):
-            inside = any(start <= match[0] < end and match != (start, end) for start, end in masks)
-            if not inside and any(start < match[1] and end > match[0] for start, end in covered):
-                yield Word(*match, text[match[0] : match[1]])
+    def _places(self, start: int, end: int) -> list[int]:
+        """Return which pieces cover some of a span."""
+        spans = enumerate(self.pieces.spans)
+        return [place for place, (first, last) in spans if first < end and last > start and first < last]
 
 
 def _words(text: str) -> list[tuple[int, int]]:

@@ -1,13 +1,12 @@
 """A model on disk: a folder that says which encoder and which store it belongs to, and holds W."""
 
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ebert import __version__
 from ebert._io import files, trusted
-from ebert._io.trusted import locate
 from ebert.errors import EbertError
 from ebert.model.alignment import Alignment
 
@@ -45,14 +44,6 @@ class ModelInfo:
     def ours(self) -> bool:
         """Whether this machine wrote the names of the parts."""
         return trusted.known(self.saved_here, self.encoder.name, self.vectors.name)
-
-    def write(self, folder: Path) -> None:
-        """Write `ebert.json`, marked if it names paths outside the folder."""
-        names = self.encoder.name, self.vectors.name
-        marked = replace(
-            self, saved_here=trusted.mark(*names) if any(Path(name).is_absolute() for name in names) else ""
-        )
-        files.write_json(folder / INFO, {"ebert": __version__, **asdict(marked)})
 
     @classmethod
     def read(cls, folder: Path) -> "ModelInfo":
@@ -99,8 +90,10 @@ def save(
         with files.replacing_folder(folder / name, overwrite=True, marker="config.json") as new:
             save_encoder(encoder.module, encoder.tokenizer, new)
     alignment.save(folder / ALIGNMENT)
+    saved_here = trusted.mark(name, store) if Path(name).is_absolute() or Path(store).is_absolute() else ""
     parts = Part(name, mark), Part(store, vectors.fingerprint)
-    ModelInfo(*parts, alignment_sha256=files.sha256(folder / ALIGNMENT)).write(folder)
+    info = ModelInfo(*parts, files.sha256(folder / ALIGNMENT), saved_here=saved_here)
+    files.write_json(folder / INFO, {"ebert": __version__, **asdict(info)})
 
 
 def load(
@@ -139,5 +132,5 @@ def encoder_of(folder: Path, info: ModelInfo) -> str:
     """Return the path of the model's encoder, or its name if it is not in a folder of its own."""
     name = info.encoder.name
     if Path(name).is_absolute() or os.path.isdir(folder / name):  # noqa: PTH112 - which takes any name
-        return str(locate(folder, name, ours=info.ours, give="encoder=...").absolute())
+        return str(trusted.locate(folder, name, ours=info.ours, give="encoder=...").absolute())
     return name

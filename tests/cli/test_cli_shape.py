@@ -53,9 +53,9 @@ def test_options_agree_with_the_library():
     assert vectors.KINDS == importer.KINDS
     assert fill.MODES == MODES
 
-    from ebert.linking.readers.layouts import layouts
+    from ebert.linking.readers.layouts import READERS
 
-    assert all(layout in link.LAYOUT_HELP for layout in layouts())
+    assert all(layout in link.LAYOUT_HELP for layout in READERS)
     sources = next(option for option in cli.commands["bert"].commands["get"].params if option.name == "source")
     assert tuple(sources.type.choices) == tuple(SOURCES)
     import torch

@@ -9,7 +9,7 @@ import pytest
 from ebert import Vectors
 from ebert.errors import EbertError
 from ebert.linking.candidates import knowbert
-from ebert.linking.candidates.generator import read_candidates
+from ebert.linking.candidates.given import read_candidates
 from ebert.linking.candidates.recount import choose_pages, page_numbers, recount, title_surfaces
 from ebert.linking.candidates.table import MentionTable
 from ebert.linking.document import Document

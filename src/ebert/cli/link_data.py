@@ -198,7 +198,7 @@ def evaluate(
 
 def read_given(path: str, vectors: "Vectors", candidates: int) -> "CandidateGenerator":
     """Read candidates from a file, at most so many of a span; say how many of them cannot be used."""
-    from ebert.linking.candidates.generator import read_candidates
+    from ebert.linking.candidates.given import read_candidates
 
     generator = read_candidates(path, vectors, candidates=candidates)
     for what, count in generator.dropped.items():

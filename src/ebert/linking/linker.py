@@ -13,7 +13,8 @@ from transformers import PreTrainedTokenizerBase
 
 from ebert.errors import EbertError
 from ebert.finetuning.options import split_options
-from ebert.linking.candidates.generator import CandidateGenerator, Given, generator_of, read_candidates
+from ebert.linking.candidates.generator import CandidateGenerator, Given, generator_of
+from ebert.linking.candidates.given import read_candidates
 from ebert.linking.document import Document, Linked, LinkedMention, Scored, Span
 from ebert.linking.options import CandidateOptions, LinkerOptions, LinkTrainingOptions, Mask, Variant
 from ebert.linking.refine import ChunkState, Verdict, refine

@@ -1,22 +1,16 @@
 """The interface of candidate generators, which find the spans of a text that may name an entity (Section 5.2).
 
-A generator is a subclass of `CandidateGenerator`, or any function from a document to its spans. One that reads a file
-is a module with `recognises(line)`, for the first line of the file, and `read(path, vectors, candidates)`; its
-registration is a name in `FILES`.
+A generator is a subclass of `CandidateGenerator`, or any function from a document to its spans.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from importlib import import_module
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from ebert.linking.document import Document, Span
 from ebert.linking.options import CandidateOptions
 from ebert.vectors.store import Vectors
-
-FILES = ("knowbert", "given")  # modules of this package; the last one explains what is wrong with a file of no format
 
 FindSpans = Callable[[Document], list[Span]]
 
@@ -74,15 +68,3 @@ def generator_of(given: Given, vectors: Vectors) -> CandidateGenerator:
 
         return MentionTable(vectors, given)
     return _Function(given)
-
-
-def read_candidates(path: str | Path, vectors: Vectors, *, candidates: int = 30) -> CandidateGenerator:
-    """Read a file of candidates in one of the formats of `FILES`; a span has at most `candidates`."""
-    from ebert._io.records import read_text
-
-    text = read_text(Path(path))
-    first = next((line for line in text.split("\n", 100) if line.strip()), "")
-    modules = [import_module(f"{__package__}.{name}") for name in FILES]
-    module = next((one for one in modules if one.recognises(first)), modules[-1])
-    made: CandidateGenerator = module.read(Path(path), text, vectors, candidates)
-    return made

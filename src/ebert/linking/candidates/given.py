@@ -8,14 +8,14 @@ are 0, all are alike. What several lines give for the same words or the same pla
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from ebert._io import files
+from ebert._io import files, records
 from ebert.errors import EbertError
+from ebert.linking.candidates import knowbert
 from ebert.linking.candidates.generator import CandidateGenerator
 from ebert.linking.candidates.words import known_words, places_of, runs, word_of
 from ebert.linking.document import Choice, Document, Span
@@ -26,43 +26,23 @@ from ebert.vectors.store import Vectors
 
 Weights = dict[str, float]  # of candidates, by title
 Choices = tuple[Choice, ...]
+Node = dict[str | None, Any]  # surfaces by their next word; at None, what they mean if they end here
 
 
-def recognises(line: str) -> bool:
-    """Return whether a file that begins with this line has candidates as JSON."""
-    return line.lstrip().startswith("{")
+def read_candidates(path: str | Path, vectors: Vectors, *, candidates: int = 30) -> "GivenCandidates":
+    """Read a file of JSON or KnowBert's table, or raise `EbertError` if the store has none of its candidates.
 
-
-def read(path: Path, text: str, vectors: Vectors, candidates: int) -> "GivenCandidates":
-    """Read a file, whose text is `text`."""
-    return of_rows(jsonl.rows(text, path.name, "candidates"), path, vectors, candidates)
-
-
-def of_rows(rows: Iterable[tuple[str, jsonl.Row]], path: Path, vectors: Vectors, candidates: int) -> "GivenCandidates":
-    """Return the candidates in the rows of a file, or raise `EbertError` if the store has none of them."""
+    A span has at most `candidates`.
+    """
+    path = Path(path)
+    text = records.read_text(path)
+    first = next((line for line in text.split("\n", 100) if line.strip()), "")
+    rows = knowbert.rows(text, path.name) if knowbert.recognises(first) else jsonl.rows(text, path.name, "candidates")
     made = GivenCandidates(rows, vectors, candidates=candidates)
     if made.empty:
         raise EbertError(f"{path} has no candidates that the store has; is it for this store?")
     made.source = {"file": path.name, "sha256": files.sha256(path)}
     return made
-
-
-@dataclass(slots=True)
-class _Node:
-    """The surfaces that begin with some words, by the word that comes next; and what these mean, if they are one."""
-
-    after: "dict[str, _Node]" = field(default_factory=dict)
-    weights: Weights | None = None
-    choices: Choices | None = None
-
-    def ends(self) -> "Iterator[_Node]":
-        """Yield the ends of all of them."""
-        waiting = [self]
-        while waiting:
-            node = waiting.pop()
-            waiting += node.after.values()
-            if node.weights is not None:
-                yield node
 
 
 class GivenCandidates(CandidateGenerator):
@@ -72,31 +52,41 @@ class GivenCandidates(CandidateGenerator):
         self.dropped: Counter[str] = Counter()
         self.source: dict[str, str] = {}
         self._resolver, self._most = TitleResolver(vectors), candidates
-        places: dict[str, dict[tuple[int, int], Weights]] = {}
-        self._surfaces: dict[str | None, _Node] = {}
-        self._words: dict[str | None, set[str]] = {}
+        # By document, or for all of them (None).
+        self._spans: dict[str, dict[tuple[int, int], Any]] = {}
+        self._surfaces: dict[str | None, tuple[Node, set[str]]] = {}  # with all of their words
+        meant: list[tuple[dict[Any, Any], Any]] = []  # dictionaries and their keys that have candidates
         for where, row in rows:
             try:
-                self._add(row, places)
+                for holder, key, given in self._read(row):
+                    if key not in holder:
+                        holder[key] = {}
+                        meant.append((holder, key))
+                    self._weigh(given, holder[key])
             except jsonl.UNREADABLE as error:
                 raise EbertError(f"{where}: no spans or surface with candidates ({error!r})") from None
-        ends = [node for own in self._surfaces.values() for node in own.ends()]
-        for node in ends:
-            node.choices = self._choices(node.weights or {})
-        self._spans = {
-            name: {place: self._choices(weights) for place, weights in own.items()} for name, own in places.items()
-        }
-        by_place = (choices for own in self._spans.values() for choices in own.values())
-        self.empty = not any(node.choices for node in ends) and not any(by_place)
+        for holder, key in meant:
+            holder[key] = self._choices(holder[key])
+        self.empty = not any(holder[key] for holder, key in meant)
 
     def __call__(self, document: Document) -> list[Span]:
         """Return the spans of a document."""
-        found = {(start, end): choices for start, end, choices in self._by_surface(document)}
+        text, found = document.text, dict[tuple[int, int], Choices]()
+        given = [self._surfaces[name] for name in (document.id, None) if name in self._surfaces]
+        places = places_of(text, lambda word: any(word in words for _, words in given)) if given else []
+        words = [word_of(text, *place) for place in places]
+        for first, stop in enumerate(runs(text, places)):
+            nodes = [node for node, _ in given]  # those of the document go before those of all
+            for last in range(first, stop):
+                nodes = [node[words[last]] for node in nodes if words[last] in node]
+                if not nodes:
+                    break
+                found[places[first][0], places[last][1]] = next((node[None] for node in nodes if None in node), ())
         for (start, end), choices in self._spans.get(document.id, {}).items():
-            if not 0 <= start < end <= len(document.text):
+            if not 0 <= start < end <= len(text):
                 raise EbertError(
                     f"the candidates for {start}:{end} of document {document.id!r} are not for this text, which has "
-                    f"{len(document.text)} characters"
+                    f"{len(text)} characters"
                 )
             found[start, end] = choices  # given for the place: it goes before what was given for the words
         return [Span(start, end, choices) for (start, end), choices in sorted(found.items()) if choices]
@@ -105,50 +95,39 @@ class GivenCandidates(CandidateGenerator):
         """Return which file it is."""
         return {**self.source, "candidates": self._most}
 
-    def _by_surface(self, document: Document) -> Iterable[tuple[int, int, Choices]]:
-        names = [name for name in (document.id, None) if name in self._surfaces]
-        if not names:
-            return
-        places = places_of(document.text, lambda word: any(word in self._words[name] for name in names))
-        words = [word_of(document.text, *place) for place in places]
-        for first, stop in enumerate(runs(document.text, places)):
-            nodes = [self._surfaces[name] for name in names]  # those of the document go before those of all
-            for last in range(first, stop):
-                nodes = [node.after[words[last]] for node in nodes if words[last] in node.after]
-                if not nodes:
-                    break
-                choices = next((node.choices for node in nodes if node.choices is not None), None)
-                if choices:
-                    yield places[first][0], places[last][1], choices
-
-    def _add(self, row: Mapping[str, Any], places: dict[str, dict[tuple[int, int], Weights]]) -> None:
+    def _read(self, row: Mapping[str, Any]) -> Iterable[tuple[dict[Any, Any], Any, Any]]:
+        """Yield the candidates of a row, each with the dictionary and the key where they belong."""
         name = titles.as_text(str(row["id"])) if row.get("id") is not None else None  # as documents are called
         if "surface" in row:
             words = known_words(jsonl.name_of(row["surface"]))
-            self._words.setdefault(name, set()).update(words)
-            node = self._surfaces.setdefault(name, _Node())
+            node, known = self._surfaces.setdefault(name, ({}, set()))
+            known.update(words)
             for word in words:
-                node = node.after.setdefault(word, _Node())
-            node.weights = node.weights or {}
-            self._weigh(row["candidates"], node.weights)
-            return
-        if name is None:
+                node = node.setdefault(word, {})
+            yield node, None, row["candidates"]
+        elif name is None:
             raise KeyError("id")
-        spans = places.setdefault(name, {})
-        for span in row["spans"]:
-            self._weigh(span["candidates"], spans.setdefault((int(span["start"]), int(span["end"])), {}))
+        else:
+            for span in row["spans"]:
+                yield self._spans.setdefault(name, {}), (int(span["start"]), int(span["end"])), span["candidates"]
 
     def _weigh(self, given: Iterable[Any], weights: Weights) -> None:
         """Add the weights of some candidates to those that there are."""
         if isinstance(given, str):
             raise TypeError(f"{given!r} is no list")
         for candidate in given.items() if isinstance(given, Mapping) else given:
-            name, prior = _candidate(candidate)
+            name, prior = candidate, 1.0
+            if isinstance(candidate, Mapping):
+                name, prior = candidate.get("entity", candidate.get("title")), candidate.get("prior", 1.0)
+            elif not isinstance(candidate, str):
+                name, prior = candidate
+            if not isinstance(name, str) or not 0 <= float(prior) < inf:
+                raise ValueError(f"{candidate!r} is no candidate")
             title = self._resolver.title((name,))
             if title is None:
                 self.dropped["candidates that the store does not have"] += 1
             else:
-                weights[title] = weights.get(title, 0.0) + prior
+                weights[title] = weights.get(title, 0.0) + float(prior)
 
     def _choices(self, weights: Weights) -> Choices:
         best = sorted(weights.items(), key=lambda item: (-item[1], item[0]))[: self._most]
@@ -156,16 +135,3 @@ class GivenCandidates(CandidateGenerator):
         if total == inf:
             raise EbertError(f"the priors of {best[0][0]!r} and others are too large; give them as shares of one")
         return tuple(Choice(title, weight / total if total else 1 / len(best)) for title, weight in best)
-
-
-def _candidate(given: Any) -> tuple[str, float]:
-    if isinstance(given, str):
-        return given, 1.0
-    if isinstance(given, Mapping):
-        name, prior = given.get("entity", given.get("title")), given.get("prior", 1.0)
-    else:
-        name, prior = given
-    value = float(prior)
-    if not isinstance(name, str) or not 0 <= value < inf:
-        raise ValueError(f"{given!r} is no candidate")
-    return name, value

@@ -12,11 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.linking.candidates import given
 from ebert.linking.candidates.words import known_words
 from ebert.vectors.catalogue import Surface
 from ebert.vectors.store import Vectors
@@ -27,6 +28,8 @@ NEAR = 0.0005  # how far a prior may be off
 DIGITS = 12  # of a frequency, at most
 MOST = 1000.0  # a "probability" may be several, added up, but not this many
 CLOSE = 0.005  # how far a link probability may be off, as a share of it
+
+Line = tuple[str, str, int, list[tuple[str, float]]]  # where it is, mention, frequency, titles with their shares
 
 
 @dataclass
@@ -45,20 +48,24 @@ def recognises(line: str) -> bool:
     return re.match(r"[^\t{]+\t\d+\t\d+,", line) is not None
 
 
-def read(path: Path, text: str, vectors: Vectors, candidates: int) -> given.GivenCandidates:
-    """Take a table, whose text is `text`, as given candidates."""
-    lines = _lines((line.encode() for line in io.StringIO(text)), path, silent)
-    rows = ((where, {"surface": mention, "candidates": found}) for where, mention, _, found in lines)
-    return given.of_rows(rows, path, vectors, candidates)
+def rows(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the lines of a table as given candidates, with where they stand."""
+    for where, mention, _, found in _lines(io.StringIO(text), name):
+        yield where, {"surface": mention, "candidates": found}
 
 
 def surfaces(
     path: str | Path, vectors: Vectors, report: TableReport, *, advance: Advance = silent
 ) -> Iterator[Surface]:
     """Yield the surfaces of a table for `with_surfaces`, all spellings that are the same words together."""
+
+    @cache
+    def row_of(title: str) -> int | None:
+        entity = vectors.find(title)
+        return None if entity is None or entity.added else entity.row
+
     found: dict[str, dict[int, float]] = {}
-    rows: dict[str, int | None] = {}
-    for _, mention, frequency, candidates in _file_lines(Path(path), advance):
+    for _, mention, frequency, candidates in _lines(_decoded(Path(path), advance), Path(path).name):
         surface = " ".join(known_words(mention, vectors.words_of))
         if not surface:
             report.dropped["mentions without words"] += 1
@@ -66,16 +73,13 @@ def surfaces(
         report.mentions += 1
         meant = found.setdefault(surface, {})
         for title, share in candidates:
-            if title not in rows:
-                entity = vectors.find(title)
-                rows[title] = entity.row if entity is not None and not entity.added else None
-            row = rows[title]
-            if row is None:
-                report.dropped["candidates that the store does not have"] += 1
-                if len(report.examples) < EXAMPLES:
-                    report.examples.append(title)
-            else:
+            row = row_of(title)
+            if row is not None:
                 meant[row] = meant.get(row, 0.0) + max(1, frequency) * share
+                continue
+            report.dropped["candidates that the store does not have"] += 1
+            if len(report.examples) < EXAMPLES:
+                report.examples.append(title)
     if report.mentions + report.dropped.total() == 0:
         raise EbertError(f"{path} has no mentions")
     for surface, meant in found.items():
@@ -104,13 +108,12 @@ def whole(weights: Mapping[int, float], occurrences: int) -> tuple[int, dict[int
     return max(occurrences * factor, links), counts
 
 
-Line = tuple[str, str, int, list[tuple[str, float]]]  # where it is, mention, frequency, titles with their shares
-
-
-def _file_lines(path: Path, advance: Advance) -> Iterator[Line]:
+def _decoded(path: Path, advance: Advance) -> Iterator[str]:
     try:
         with path.open("rb") as file:
-            yield from _lines(file, path, advance)
+            for line in file:
+                advance(len(line))
+                yield line.decode()
     except FileNotFoundError:
         raise EbertError(f"there is no table at {path}") from None
     except IsADirectoryError:
@@ -119,30 +122,27 @@ def _file_lines(path: Path, advance: Advance) -> Iterator[Line]:
         raise EbertError(f"{path} is not UTF-8 ({error}); convert it") from None
 
 
-def _lines(lines: Iterable[bytes], path: Path, advance: Advance) -> Iterator[Line]:
-    for number, raw in enumerate(lines, 1):
-        advance(len(raw))
-        where = f"{path.name}, line {number}"
-        line = raw.decode("utf-8").rstrip("\r\n")
+def _lines(lines: Iterable[str], name: str) -> Iterator[Line]:
+    for number, line in enumerate(lines, 1):
+        where = f"{name}, line {number}"
+        mention, frequency, *rest = (*line.split("\t"), "")
         if not line.strip():
             continue
-        mention, *rest = line.split("\t")
-        if not rest or not rest[0].strip().isdecimal():
+        if not frequency.strip().isdecimal():
             raise EbertError(f"{where}: no 'mention TAB frequency TAB id,probability,Title ...'")
-        if len(rest[0].strip()) > DIGITS:
+        if len(frequency.strip()) > DIGITS:
             raise EbertError(f"{where}: the frequency has more than {DIGITS} digits; correct or remove it")
-        yield where, mention, int(rest[0]), [_candidate(one, where) for one in rest[1:] if one.strip()]
+        yield where, mention, int(frequency), [_candidate(one.strip(), where) for one in rest if one.strip()]
 
 
 def _candidate(given: str, where: str) -> tuple[str, float]:
-    number, _, rest = given.partition(",")
-    share, comma, title = rest.partition(",")
+    _, share, title = (*given.split(",", 2), "", "")[:3]
     try:
         value = float(share)
     except ValueError:
-        comma = ""
-    if not comma or not title.strip():
-        raise EbertError(f"{where}: {given[:60]!r} is not 'id,probability,Title' ({number[:20]!r} read)")
+        title = ""
+    if not title.strip():
+        raise EbertError(f"{where}: {given[:60]!r} is not 'id,probability,Title'")
     if not 0 <= value <= MOST:
         raise EbertError(f"{where}: {share!r} in {given[:60]!r} is no probability; correct or remove it")
     return title.strip(), value

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ebert._io import records
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.linking.readers.layouts import read, recognise
+from ebert.linking.readers.layouts import parse, recognise
 from ebert.text import titles
 from ebert.vectors.catalogue import Surface
 from ebert.vectors.lookup import surface_of
@@ -60,12 +60,9 @@ def page_numbers(corpus: Corpus, names: Collection[str]) -> dict[int, str]:
     for source, target in corpus.redirects:
         if source in wanted:
             wanted.add(target)
-    if not wanted:
-        return {}
     entities = corpus.entities
-    return {
-        page: entities[entity] for page, entity in enumerate(corpus.page_entity.tolist()) if entities[entity] in wanted
-    }
+    pages = enumerate(corpus.page_entity.tolist() if wanted else [])
+    return {page: entities[entity] for page, entity in pages if entities[entity] in wanted}
 
 
 def recount(
@@ -75,25 +72,27 @@ def recount(
 
     The title of an entity and those that redirect to it name it too, as if they had been linked once.
     """
-    names = NameList.of((corpus.path / WORDS).read_bytes())
     page = np.repeat(np.arange(len(choice.kept)), np.diff(np.asarray(corpus.page_anchors)))  # (anchors)
     anchors = np.flatnonzero(choice.kept[page])
     lengths = np.asarray(corpus.anchor_length)[anchors]
-    linked = _gathered(np.asarray(corpus.tokens), np.asarray(corpus.anchor_start)[anchors], lengths)
-    titles_, title_lengths, title_rows = _titles(corpus, vectors)
-    tokens = np.concatenate([linked, titles_])  # of all surfaces, one after the other
+    starts = np.asarray(corpus.anchor_start)[anchors] - (np.cumsum(lengths) - lengths)
+    linked = np.asarray(corpus.tokens)[np.repeat(starts, lengths) + np.arange(int(lengths.sum()))]
+    of_titles, title_lengths, title_rows = _titles(corpus, vectors)
+    tokens = np.concatenate([linked, of_titles])  # of all surfaces, one after the other
     sizes = np.concatenate([lengths, title_lengths])
+    names = NameList.of((corpus.path / WORDS).read_bytes())
     trie = Trie(len(names))
     surface = trie.insert(tokens, np.cumsum(sizes) - sizes, sizes, LONGEST)  # (anchors + titles) -1 where there is none
     by_title = np.arange(len(surface)) >= len(anchors)
-    elsewhere = ~np.concatenate([choice.linked[page[anchors]], np.zeros(len(title_rows), bool)])
-    rows = np.concatenate([_rows(corpus, vectors)[np.asarray(corpus.anchor_entity)[anchors]], title_rows])
+    entity_rows = _rows(corpus, vectors)[np.asarray(corpus.anchor_entity)[anchors]]
+    rows = np.concatenate([entity_rows, title_rows])
     known = (surface >= 0) & (rows >= 0)
     keys = surface.astype(np.int64) << 32 | rows
     pairs, counts = np.unique(keys[known & ~by_title], return_counts=True)
     more = np.setdiff1d(keys[known & by_title], pairs)  # titles that nobody linked
+    elsewhere = surface[: len(anchors)][~choice.linked[page[anchors]]]
     occurrences = trie.count(*_text(corpus, choice.linked), threads, advance)
-    occurrences += np.bincount(surface[(surface >= 0) & elsewhere & ~by_title], minlength=len(trie))
+    occurrences += np.bincount(elsewhere[elsewhere >= 0], minlength=len(trie))
     occurrences += np.bincount(more >> 32, minlength=len(trie))
     pairs, counts = np.concatenate([pairs, more]), np.concatenate([counts, np.ones(len(more), np.int64)])
     order = np.lexsort((pairs & 0xFFFFFFFF, -counts, pairs >> 32))
@@ -137,33 +136,19 @@ def _titles(corpus: Corpus, vectors: Vectors) -> tuple[Array, Array, Array]:
     return np.array(words, np.int32), np.array(lengths, np.int32), np.array(rows, np.int64)
 
 
-def _gathered(tokens: Array, starts: Array, lengths: Array) -> Array:
-    """Return some stretches of a text, one after the other."""
-    before = np.cumsum(lengths) - lengths
-    return tokens[np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))]
-
-
 def _text(corpus: Corpus, pages: Array) -> tuple[Array, Array]:
     """Return the words of some pages in one array, and where their paragraphs begin."""
-    paragraphs = np.asarray(corpus.paragraphs)
     paragraph = np.repeat(pages, np.diff(np.asarray(corpus.page_paragraphs)))  # (paragraphs) whether it is in
-    lengths = np.diff(paragraphs)
+    lengths = np.diff(np.asarray(corpus.paragraphs))
     tokens = np.asarray(corpus.tokens)[np.repeat(paragraph, lengths)]
     return tokens, np.concatenate([[0], np.cumsum(lengths[paragraph])])
 
 
 def _rows(corpus: Corpus, vectors: Vectors) -> Array:
     """Return the row of each entity of a corpus in a store, -1 where it has none."""
-    numbers = {title: number for number, title in enumerate(corpus.entities)}
-    rows: NDArray[np.int64] = np.full(len(numbers), -1, np.int64)
-    row = 0
-    for names, _ in vectors.chunks("entities"):
-        for name in names:
-            number = numbers.get(name)
-            if number is not None:
-                rows[number] = row
-            row += 1
-    return rows
+    titles = (title for names, _ in vectors.chunks("entities") for title in names)
+    rows = {title: row for row, title in enumerate(titles)}
+    return np.array([rows.get(title, -1) for title in corpus.entities], np.int64)
 
 
 def titles_of(sources: Iterable[str | Path], say: Callable[[str], object]) -> list[str]:
@@ -175,33 +160,27 @@ def titles_of(sources: Iterable[str | Path], say: Callable[[str], object]) -> li
     for source in map(Path, sources):
         text = records.read_text(source)
         try:
-            recognise(text, source.name)
+            layout = recognise(text, source.name)
         except EbertError:
             if text.lstrip().startswith("{"):
                 raise
-            found += _listed(text, source)
-        else:
-            found += _titles_in(source, say)
-    return found
-
-
-def _listed(text: str, source: Path) -> list[str]:
-    found = [line.strip() for line in text.split("\n") if line.strip()]
-    if not found:
-        raise EbertError(f"{source} has no titles, so nothing would be left out; write one title a line into it")
-    return found
-
-
-def _titles_in(source: Path, say: Callable[[str], object]) -> list[str]:
-    reading = read(source)
-    found = [document.title for document in reading.documents if document.title]
-    count = len(reading.documents)
-    if not found:
-        raise EbertError(
-            f"{source} does not say which articles it is made of: none of its {count:,} documents has a title "
-            f"(read as layout {reading.layout!r}), so nothing would be left out. Give a file with one title a line "
-            "instead; if its documents are no articles of Wikipedia, nothing need be left out"
-        )
-    if len(found) < count:
-        say(f"{source}: {count - len(found):,} of {count:,} documents have no title, and are not left out")
+            listed = [line.strip() for line in text.split("\n") if line.strip()]
+            if not listed:
+                raise EbertError(
+                    f"{source} has no titles, so nothing would be left out; write one title a line into it"
+                ) from None
+            found += listed
+            continue
+        documents = parse(text, source.name, layout).documents
+        named = [document.title for document in documents if document.title]
+        if not named:
+            raise EbertError(
+                f"{source} does not say which articles it is made of: none of its {len(documents):,} documents has a "
+                f"title (read as layout {layout!r}), so nothing would be left out. Give a file with one title a line "
+                "instead; if its documents are no articles of Wikipedia, nothing need be left out"
+            )
+        if len(named) < len(documents):
+            missing = len(documents) - len(named)
+            say(f"{source}: {missing:,} of {len(documents):,} documents have no title, and are not left out")
+        found += named
     return found

@@ -7,47 +7,26 @@ compounds ("UK-based") need no rule of their own; only the mark that a name ends
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
+from ebert.linking.candidates import words as spelt
 from ebert.linking.candidates.generator import CandidateGenerator
-from ebert.linking.candidates.words import (
-    Spelling,
-    closed,
-    in_headline,
-    places_of,
-    runs,
-    spell_on,
-    without_genitive,
-    word_of,
-)  # fmt: skip
+from ebert.linking.candidates.words import RAISED, Place, Spelling, spell_on, without_genitive
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.options import CandidateOptions
 from ebert.vectors.store import Vectors
 
 Chosen = tuple[tuple[Choice, ...], float | None]  # what a span may mean, and its link probability
+Meaning = tuple[int, dict[str, int], set[str]]
+"""How often a surface occurs, how often it means which title, and which it means because somebody added it so."""
 
 REMEMBERED = 1 << 16  # surfaces that are looked up once only
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE = re.compile(rf"(?:\d+(?:st|nd|rd|th|s)?|BC|BCE|AD|CE|{_MONTHS})")
-
-
-@dataclass(frozen=True, slots=True)
-class _Meaning:
-    """What a surface, or several spellings of one together, may mean."""
-
-    occurrences: int
-    counts: dict[str, int]  # by title
-    own: frozenset[str] = frozenset()  # what it means because somebody added it so
-
-    @property
-    def link_probability(self) -> float | None:
-        """How often it is a link. Of one that was added nobody knows: it was no name in the text that was counted."""
-        if self.own:
-            return None
-        return min(1.0, sum(self.counts.values()) / self.occurrences) if self.occurrences else 0.0
 
 
 class MentionTable(CandidateGenerator):
@@ -80,9 +59,8 @@ class MentionTable(CandidateGenerator):
         """
         self._refresh()
         given = text[start:end]
-        places = places_of(given, self._is_word, by=self.vectors.tokeniser)
-        words = [word_of(given, *place, lowercase=self.vectors.lowercase) for place in places]
-        headline = in_headline(text, start, end)
+        _, words = self._words(given)
+        headline = spelt.in_headline(text, start, end)
         found = self._any_spelling(words, headline)
         if not found and len(words) > 1 and words[-1] in ("s", "S") and given[-2:-1] in ("'", "’"):
             found = self._any_spelling(words[:-1], headline)
@@ -107,86 +85,84 @@ class MentionTable(CandidateGenerator):
             for remembered in (self._look_up, self._continues, self._choose):
                 remembered.cache_clear()
 
+    def _words(self, text: str) -> tuple[list[Place], list[str]]:
+        """Return where the words of a text are, and what they are in the table."""
+
+        def is_known(word: str) -> bool:
+            return bool(self._look_up(word)[1]) or self._continues(word)
+
+        places = spelt.places_of(text, is_known, by=self.vectors.tokeniser)
+        return places, [spelt.word_of(text, *place, lowercase=self.vectors.lowercase) for place in places]
+
     def _spans(self, text: str) -> Iterator[Span]:
         options, lowercase = self.options, self.vectors.lowercase
-        places = places_of(text, self._is_word, by=self.vectors.tokeniser)
-        words = [word_of(text, start, end, lowercase=lowercase) for start, end in places]
-        headlines = [word.isupper() and in_headline(text, *place) for word, place in zip(words, places, strict=True)]
-        for first, end in enumerate(runs(text, places)):
+        places, words = self._words(text)
+        headlines = [word.isupper() and spelt.in_headline(text, *at) for word, at in zip(words, places, strict=True)]
+        for first, end in enumerate(spelt.runs(text, places)):
             start = places[first][0]
             alive = [Spelling()]  # ways to spell the words so far that some surface begins with
-            date = True  # so far
             for last in range(first, min(end, first + options.longest)):
                 alive = spell_on(
                     alive, words[last], lowercase=lowercase, ignore_case=options.ignore_case, headline=headlines[last]
                 )
-                date = date and is_date([words[last]])
                 chosen = self._choose(tuple(alive))
                 if not chosen and last == first and not lowercase and (shorter := without_genitive(alive[0].text)):
                     chosen = self._choose((Spelling(shorter),))
-                if chosen and (options.dates or not date or chosen[1] is None):
-                    yield Span(start, closed(text, start, places[last][1], chosen[0][0].title), *chosen)
+                if chosen and (options.dates or chosen[1] is None or not is_date(words[first : last + 1])):
+                    yield Span(start, spelt.closed(text, start, places[last][1], chosen[0][0].title), *chosen)
                 alive = [spelling for spelling in alive if self._continues(spelling.text)]
                 if not alive:
                     break
 
-    def _is_word(self, word: str) -> bool:
-        return bool(self._look_up(word).counts) or self._continues(word)
-
     def _any_spelling(self, words: list[str], headline: bool) -> Chosen | None:
         alive = [Spelling()]
         for number, word in enumerate(words):
-            alive = spell_on(alive, word, lowercase=self.vectors.lowercase, ignore_case=True, headline=headline)
-            if number < len(words) - 1:
+            if number:
                 alive = [spelling for spelling in alive if self._continues(spelling.text)]
+            alive = spell_on(alive, word, lowercase=self.vectors.lowercase, ignore_case=True, headline=headline)
         if not alive or not words:
             return None
-        for kept in (tuple(spelling for spelling in alive if not spelling.raised), tuple(alive)):
-            if kept and (found := self._chosen(kept, threshold=False)):
-                return found
+        lowest = tuple(spelling for spelling in alive if spelling.rank != RAISED)
         shorter = without_genitive(" ".join(words))
-        return self._chosen((Spelling(shorter),), threshold=False) if shorter else None
+        for spellings in (lowest, tuple(alive), (Spelling(shorter),) if shorter else ()):
+            if found := self._chosen(spellings, threshold=False):
+                return found
+        return None
 
     def _chosen(self, spellings: tuple[Spelling, ...], *, threshold: bool = True) -> Chosen | None:
         """Return the choices of words by the ways to spell them: what is known of the best rank of them, together."""
+        options = self.options
         for rank in sorted({spelling.rank for spelling in spellings}):
-            meant = [self._look_up(spelling.text) for spelling in spellings if spelling.rank == rank]
-            if any(meaning.counts for meaning in meant):
-                # The occurrences of all count: "OF" is a link now and then, but "of" never is.
-                return self._choices(_together(meant), threshold)
+            counts: Counter[str] = Counter()
+            occurrences, own = 0, set[str]()
+            for spelling in spellings:
+                if spelling.rank == rank:
+                    # The occurrences of all count: "OF" is a link now and then, but "of" never is.
+                    more, counted, added = self._look_up(spelling.text)
+                    occurrences += more
+                    counts.update(counted)
+                    own |= added
+            if not counts:
+                continue
+            total = counts.total()
+            # How often it is a link. Of one that was added nobody knows: it was no name in the text that was counted.
+            probability = None if own else min(1.0, total / occurrences) if occurrences else 0.0
+            if threshold and probability is not None and probability < options.min_link_probability:
+                return None
+            # Added ones, linked by nobody, would be the first to go.
+            best = sorted(counts.items(), key=lambda item: (item[0] not in own, -item[1], item[0]))
+            best = sorted(best[: options.candidates], key=lambda item: (-item[1], item[0]))
+            best = [item for item in best if item[1] / total >= options.min_prior or item[0] in own] or best[:1]
+            kept = sum(count for _, count in best)
+            return tuple(Choice(title, count / kept) for title, count in best), probability
         return None
 
-    def _choices(self, meaning: _Meaning, threshold: bool) -> Chosen | None:
-        options = self.options
-        probability = meaning.link_probability
-        if threshold and probability is not None and probability < options.min_link_probability:
-            return None
-        total = sum(meaning.counts.values())
-        own = meaning.own  # linked by nobody, they would be the first to go
-        best = sorted(meaning.counts.items(), key=lambda item: (item[0] not in own, -item[1], item[0]))
-        best = sorted(best[: options.candidates], key=lambda item: (-item[1], item[0]))
-        best = [item for item in best if item[1] / total >= options.min_prior or item[0] in own] or best[:1]
-        kept = sum(count for _, count in best)
-        return tuple(Choice(title, count / kept) for title, count in best), probability
-
-    def _looked_up(self, surface: str) -> _Meaning:
+    def _looked_up(self, surface: str) -> Meaning:
         found = self.vectors.candidates(surface)
         counts = {candidate.entity.title: candidate.count for candidate in found}
-        own = frozenset(candidate.entity.title for candidate in found if candidate.own)
-        return _Meaning(self.vectors.occurrences(surface), counts, own)
+        return self.vectors.occurrences(surface), counts, {one.entity.title for one in found if one.own}
 
 
 def is_date(words: Iterable[str]) -> bool:
     """Return whether words are nothing but numbers and months."""
     return all(_DATE.fullmatch(word) for word in words)
-
-
-def _together(meanings: list[_Meaning]) -> _Meaning:
-    if len(meanings) == 1:
-        return meanings[0]
-    counts: dict[str, int] = {}
-    for meaning in meanings:
-        for title, count in meaning.counts.items():
-            counts[title] = counts.get(title, 0) + count
-    occurrences = sum(meaning.occurrences for meaning in meanings)
-    return _Meaning(occurrences, counts, frozenset().union(*(meaning.own for meaning in meanings)))

@@ -11,7 +11,7 @@ has a rank: of all spellings that the table knows, those of the best rank count,
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -41,26 +41,18 @@ def places_of(text: str, known: Callable[[str], bool], *, by: str = DEFAULT) -> 
     """Return where words begin and end; `known` says whether the table has one that has a sign in it."""
     if not unseen().search(text) and not signs().search(text):
         return spans_of(text, by=by)
-    places = []
+    places: list[Place] = []
     for word in spans_of(text, by=by):
-        for start, end in _split(text, *word, controls()):
-            whole = signs().search(text, start, end) is None or known(word_of(text, start, end))
-            places += [(start, end)] if whole else _split(text, start, end, signs())
-    return [_trimmed(text, *place) for place in places]
+        for place in _split(text, *word, controls()):
+            whole = signs().search(text, *place) is None or known(word_of(text, *place))
+            places += [place] if whole else _split(text, *place, signs())
+    return [_without(lambda one: unseen().match(one) is not None, text, *place) for place in places]
 
 
 def _split(text: str, start: int, end: int, at: re.Pattern[str]) -> list[Place]:
     edges = [start, *(edge for mark in at.finditer(text, start, end) for edge in mark.span()), end]
     pairs = zip(edges[::2], edges[1::2], strict=True)
     return [(first, last) for first, last in pairs if words_of(text[first:last])]
-
-
-def _trimmed(text: str, start: int, end: int) -> Place:
-    while unseen().match(text, start):
-        start += 1
-    while unseen().match(text, end - 1):
-        end -= 1
-    return start, end
 
 
 def word_of(text: str, start: int, end: int, *, lowercase: bool = False) -> str:
@@ -118,9 +110,14 @@ def closed(text: str, start: int, end: int, title: str) -> int:
 
 def bare(text: str, start: int, end: int) -> Place:
     """Return a place without the marks at its edges."""
-    while start < end and not text[start].isalnum():
+    return _without(lambda one: not one.isalnum(), text, start, end)
+
+
+def _without(at_edge: Callable[[str], bool], text: str, start: int, end: int) -> Place:
+    """Return a place without some characters at its edges."""
+    while start < end and at_edge(text[start]):
         start += 1
-    while end > start and not text[end - 1].isalnum():
+    while end > start and at_edge(text[end - 1]):
         end -= 1
     return start, end
 
@@ -149,14 +146,9 @@ class Spelling(NamedTuple):
     text: str = ""
     rank: int = AS_WRITTEN
 
-    @property
-    def raised(self) -> bool:
-        """Whether capitals were made up."""
-        return self.rank == RAISED
-
 
 def spell_on(
-    before: Iterable[Spelling], word: str, *, lowercase: bool = False, ignore_case: bool = False, headline: bool = True
+    before: Sequence[Spelling], word: str, *, lowercase: bool = False, ignore_case: bool = False, headline: bool = True
 ) -> list[Spelling]:
     """Return the ways to spell some words and one more.
 
@@ -164,11 +156,19 @@ def spell_on(
     Elsewhere it is what it is as written, if anything is known of that. The first word may begin with a small letter,
     and a word of one letter may be small, also if nothing is known of it as it is written.
     """
+    variants = [(word, AS_WRITTEN)]
+    capital = word[:1].upper() + word[1:].lower()
+    if not lowercase:
+        if len(word) > 1 and word.isupper():
+            variants += [(other, AS_WRITTEN if headline else LOWERED) for other in (capital, word.lower())]
+        elif word[:1].isupper() and (len(word) == 1 or not any(text for text, _ in before)):
+            variants.append((word[0].lower() + word[1:], LOWERED))
+        if ignore_case and word[:1].islower():
+            variants.append((capital, RAISED))
     spelt: dict[str, int] = {}
     for text, rank in before:
-        start = f"{text} " if text else ""
-        for variant, cost in _variants(word, not text, lowercase, ignore_case, headline):
-            spelt.setdefault(start + variant, max(rank, cost))
+        for variant, cost in variants:
+            spelt.setdefault(f"{text} {variant}" if text else variant, max(rank, cost))
     return [Spelling(text, rank) for text, rank in spelt.items()]
 
 
@@ -176,20 +176,3 @@ def without_genitive(words: str) -> str | None:
     """Return a name that lost the apostrophe of its genitive, as "Marleys" did: to be tried when all else fails."""
     long = len(words) > 4 and words[0].isupper()
     return words[:-1] if long and words[-1] == "s" and words[-2:] != "ss" and not words.isupper() else None
-
-
-def _variants(word: str, first: bool, lowercase: bool, ignore_case: bool, headline: bool) -> list[tuple[str, int]]:
-    variants = [(word, AS_WRITTEN)]
-    if lowercase:
-        return variants
-    if len(word) > 1 and word.isupper():
-        variants += [(other, AS_WRITTEN if headline else LOWERED) for other in (_capital(word), word.lower())]
-    elif (first or len(word) == 1) and word[:1].isupper():
-        variants.append((word[0].lower() + word[1:], LOWERED))
-    if ignore_case and word[:1].islower():
-        variants.append((_capital(word), RAISED))
-    return variants
-
-
-def _capital(word: str) -> str:
-    return word[0].upper() + word[1:].lower()

@@ -9,7 +9,7 @@ import io
 import re
 from collections.abc import Iterator
 
-from ebert.linking.readers.layouts import Label, Layout, Reading
+from ebert.linking.readers.layouts import Label, Reading
 
 _NOTHING = ("--NME--", "")  # a name of nothing that Wikipedia has
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")  # YAGO's names are written in ASCII
@@ -120,9 +120,3 @@ def read_knowbert(text: str, name: str, reading: Reading) -> None:
             document.word(word)
             if word in (".", "!", "?") and not document.mention:
                 document.sentence()
-
-
-LAYOUTS = (
-    Layout("aida", lambda head: head.line.startswith("-DOCSTART-"), read_yago, lambda _: True),
-    Layout("knowbert", lambda head: head.line.startswith("DOCSTART_"), read_knowbert, lambda _: True),
-)

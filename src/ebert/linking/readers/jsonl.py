@@ -11,7 +11,7 @@ from typing import Any
 
 from ebert._io import records
 from ebert.errors import EbertError
-from ebert.linking.readers.layouts import Label, Layout, Reading
+from ebert.linking.readers.layouts import Label, Reading
 from ebert.text import titles
 
 Row = dict[str, Any]
@@ -113,13 +113,6 @@ def _add_elevant(name: Any, text: str, row: Row, reading: Reading) -> None:
     reading.add(name, text, labels, ignore=ignore, title=title if title and article else None)
 
 
-_READERS = {
-    "zelda": partial(_read, _add_zelda, "'index' and 'wikipedia_titles' do not fit"),
-    "elevant": partial(_read, _add_elevant, "the title or a label cannot be read"),
-    "jsonl": partial(_read, _add_own, "the title, a mention, a span or a sentence cannot be read"),
-}
-LAYOUTS = (
-    Layout("zelda", lambda head: "wikipedia_titles" in head.row, _READERS["zelda"], lambda _: False),
-    Layout("elevant", lambda head: "labels" in head.row, _READERS["elevant"], lambda _: False),
-    Layout("jsonl", lambda head: "text" in head.row and "input" not in head.row, _READERS["jsonl"], lambda _: False),
-)
+read_own = partial(_read, _add_own, "the title, a mention, a span or a sentence cannot be read")
+read_zelda = partial(_read, _add_zelda, "'index' and 'wikipedia_titles' do not fit")
+read_elevant = partial(_read, _add_elevant, "the title or a label cannot be read")

@@ -12,7 +12,7 @@ from itertools import accumulate, zip_longest
 from typing import Any
 
 from ebert.linking.readers import jsonl
-from ebert.linking.readers.layouts import Label, Layout, Reading
+from ebert.linking.readers.layouts import Label, Reading
 
 _START, _END = "[START_ENT]", "[END_ENT]"
 _CHARACTER = re.compile(r"(\s*)(\S)")
@@ -87,6 +87,3 @@ def _settle(characters: str, blanks: list[str], unsure: set[int]) -> None:
             blanks[place] = blanks[place].strip(" ")
         elif blanks[place] == " " and place in beside and not apart:
             blanks[place] = ""
-
-
-LAYOUTS = (Layout("kilt", lambda head: "input" in head.row, read_kilt, lambda head: "text" not in head.row),)

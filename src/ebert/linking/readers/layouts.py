@@ -1,22 +1,26 @@
 """The layouts of entity-linking data: documents come out of all of them, and what was dropped is counted.
 
-A layout is a `Layout` in the tuple `LAYOUTS` of a module of this package; the module is registered in `MODULES`.
+A layout is a function of a text, its name for messages and a `Reading` that gets the documents. It is registered in
+`READERS`, and what it is recognised by stands in `recognise`.
 """
 
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ebert._io import records
 from ebert.errors import EbertError
 from ebert.text import titles
 
-MODULES = ("jsonl", "kilt", "aida", "nif")
+READERS = {
+    "zelda": "jsonl.read_zelda", "elevant": "jsonl.read_elevant", "jsonl": "jsonl.read_own", "kilt": "kilt.read_kilt",
+    "aida": "aida.read_yago", "knowbert": "aida.read_knowbert", "nif": "nif.read_nif",
+}  # fmt: skip
+"""Module and function that read a layout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,30 +90,6 @@ class Reading:
         return EbertError(f"{where}: {why}; is it of another layout than {self.layout!r}? (--layout)")
 
 
-class Head(NamedTuple):
-    """What a layout is recognised by."""
-
-    line: str  # the first one that is not blank
-    row: dict[str, Any]  # its JSON object, empty if it is none
-    text: str  # the whole
-
-
-class Layout(NamedTuple):
-    """A layout of data."""
-
-    name: str
-    recognises: Callable[[Head], bool]
-    read: Callable[[str, str, Reading], None]  # adds the documents of a text; its name is for messages
-    labelled: Callable[[Head], bool]  # whether what is recognised cannot be a text to link, or JSON that has one
-
-
-@cache
-def layouts() -> dict[str, Layout]:
-    """Return all layouts by their names."""
-    modules = (import_module(f"{__package__}.{name}") for name in MODULES)
-    return {layout.name: layout for module in modules for layout in module.LAYOUTS}
-
-
 def read(path: str | Path, layout: str | None = None) -> Reading:
     """Read a file of any of the layouts, compressed or not; the layout is recognised if it is not named."""
     return parse(records.read_text(Path(path)), Path(path).name, layout)
@@ -118,10 +98,11 @@ def read(path: str | Path, layout: str | None = None) -> Reading:
 def parse(text: str, name: str, layout: str | None = None) -> Reading:
     """Read data of any of the layouts; `name` is for messages."""
     layout = layout or recognise(text, name)
-    if layout not in layouts():
-        raise EbertError(f"{layout!r} is no layout of entity-linking data; choose one of {', '.join(layouts())}")
+    if layout not in READERS:
+        raise EbertError(f"{layout!r} is no layout of entity-linking data; choose one of {', '.join(READERS)}")
+    module, _, function = READERS[layout].partition(".")
     reading = Reading(layout)
-    layouts()[layout].read(text, name, reading)
+    getattr(import_module(f"{__package__}.{module}"), function)(text, name, reading)
     if not reading.documents:
         raise EbertError(f"{name} has no documents (read as layout {layout!r}; --layout names another)")
     return reading
@@ -130,25 +111,38 @@ def parse(text: str, name: str, layout: str | None = None) -> Reading:
 def recognise(text: str, name: str = "the data") -> str:
     """Find out the layout of data, by what it begins with."""
     try:
-        head = _head(text)
+        line, row = _head(text)
     except EbertError as error:
         raise EbertError(f"{name} begins like JSON, a document a line, but line 1 is not ({error})") from None
-    found = next((layout.name for layout in layouts().values() if layout.recognises(head)), None)
-    if found is None:
-        why = "has JSON, but none with 'text' or 'input'" if head.row else "has no layout that is known here"
-        raise EbertError(f"{name} {why}; name one of {', '.join(layouts())} (--layout)")
-    return found
+    found = {
+        "zelda": "wikipedia_titles" in row,
+        "elevant": "labels" in row,
+        "kilt": "input" in row,
+        "jsonl": "text" in row,
+        "aida": line.startswith("-DOCSTART-"),
+        "knowbert": line.startswith("DOCSTART_"),
+        "nif": not row and "nif-core#" in text,
+    }
+    if not any(found.values()):
+        why = "has JSON, but none with 'text' or 'input'" if row else "has no layout that is known here"
+        raise EbertError(f"{name} {why}; name one of {', '.join(READERS)} (--layout)")
+    return next(layout for layout, it_is in found.items() if it_is)
 
 
 def is_labelled(text: str) -> bool:
     """Return whether this is data of a layout that cannot be taken for a text to link, or for JSON that has one."""
     try:
-        head = _head(text)
+        layout = recognise(text)
     except EbertError:
         return False
-    return any(layout.recognises(head) and layout.labelled(head) for layout in layouts().values())
+    if layout == "nif":  # and not a text about it
+        lines = (line.strip() for line in io.StringIO(text))
+        first = next((line for line in lines if line and not line.startswith("#")), "")
+        return first.lower().startswith(("@prefix", "@base", "prefix ", "base ", "<http"))
+    return layout in ("aida", "knowbert") or (layout == "kilt" and "text" not in _head(text)[1])
 
 
-def _head(text: str) -> Head:
+def _head(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the first line that is not blank, and its JSON object, empty if it is none."""
     first = next((line.strip() for line in io.StringIO(text) if line.strip()), "")
-    return Head(first, records.parse_object(first) if first.startswith("{") else {}, text)
+    return first, records.parse_object(first) if first.startswith("{") else {}

@@ -4,7 +4,6 @@ A service speaks it with GERBIL, too. A text comes in, alone if the mentions are
 that have no entities (D2KB), and goes out with what the mentions mean.
 """
 
-import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +13,7 @@ from urllib.parse import quote, unquote
 from ebert.errors import EbertError
 from ebert.linking.document import LinkedMention
 from ebert.linking.readers import turtle
-from ebert.linking.readers.layouts import Head, Label, Layout, Reading
+from ebert.linking.readers.layouts import Label, Reading
 from ebert.text.passage import Mention
 
 PREFIXES = """@prefix nif: <http://persistence.uni-leipzig.org/nlp2rdf/ontologies/nif-core#> .
@@ -189,13 +188,3 @@ def _text(text: str) -> str:
 
 def _iri(iri: str) -> str:
     return "<" + "".join(one if one > " " and one not in '<>"{}|^`\\' else f"\\u{ord(one):04X}" for one in iri) + ">"
-
-
-def _is_turtle(head: Head) -> bool:
-    """Return whether a text begins as Turtle does, but for comments, and not as one about it."""
-    lines = (line.strip() for line in io.StringIO(head.text))
-    first = next((line for line in lines if line and not line.startswith("#")), "")
-    return first.lower().startswith(("@prefix", "@base", "prefix ", "base ", "<http"))
-
-
-LAYOUTS = (Layout("nif", lambda head: not head.row and "nif-core#" in head.text, read_nif, _is_turtle),)

@@ -37,7 +37,7 @@ from ebert.linking.prior import PriorLinker, tune
 from ebert.linking.readers.layouts import read
 from ebert.linking.resolve import TitleResolver
 from ebert.linking.wikipedia import HELD_OUT, TRAIN
-from ebert.report.training_curves import draw_convergence
+from ebert.report.plots import draw_convergence
 from ebert.vectors.wikidata_ids import read_ids
 from ebert.wikipedia.corpus import Corpus
 

@@ -7,7 +7,7 @@ import pytest
 from fake_runs import LAMA, make_run, read_json, write_json
 
 from ebert.errors import EbertError
-from ebert.report.runs import NO_COUNT, NOT_COVERED, columns, read_run, read_runs
+from ebert.report.runs import NO_COUNT, NOT_COVERED, read_run, read_runs
 
 
 def test_a_run_is_read(tmp_path):
@@ -15,10 +15,10 @@ def test_a_run_is_read(tmp_path):
     assert len(run.ids) == 10 * len(LAMA)
     assert run.outcomes.relations == tuple(LAMA)
     assert run.filters == ("all", "string-match", "uhn")
-    assert [column.label for column in columns([run])] == ["lama · bert", "lama · concat", "lama · replace"]
+    assert run.modes == ("bert", "concat", "replace")
     assert ((run.count == NOT_COVERED) == ~run.outcomes.covered).all()
     assert (run.count[run.outcomes.covered] >= 0).all()
-    assert run.warning is None
+    assert run.warning == ""
 
 
 def test_a_compressed_run_is_the_same(tmp_path):

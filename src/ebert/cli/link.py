@@ -68,7 +68,7 @@ def train(out: Path, as_json: bool, **how: Any) -> None:
       ebert link train documents --model enwiki-ebert --strategy packed --out linker
     """
     from ebert.linking.train import train as run
-    from ebert.report.training_curves import draw_convergence
+    from ebert.report.plots import draw_convergence
 
     loaded, documents, dev, more = _prepare(**how)
     metrics = run(documents, dev, loaded, out, **more)
@@ -97,7 +97,7 @@ def search(learning_rates: str | None, batches: str | None, out: Path, as_json: 
     from ebert.finetuning.run import CURVE
     from ebert.linking.options import BATCHES
     from ebert.linking.train import search as run
-    from ebert.report.training_curves import draw_expected_maximum
+    from ebert.report.plots import draw_expected_maximum
 
     try:
         rates = [float(rate) for rate in learning_rates.split(",")] if learning_rates else RATES

@@ -241,7 +241,7 @@ def search(
     from ebert.finetuning.run import CURVE
     from ebert.relations.classifier import load_model
     from ebert.relations.train import search as run
-    from ebert.report.training_curves import draw_expected_maximum
+    from ebert.report.plots import draw_expected_maximum
 
     result = run(
         data, lambda: load_model(model, mode, vectors), out, mode=mode, rates=learning_rate, epochs=epochs,

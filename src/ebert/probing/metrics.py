@@ -61,6 +61,10 @@ class Outcomes:
             {mode: np.array(values, dtype=np.float64) for mode, values in probability.items()},
         )
 
+    def of(self, relation: str) -> NDArray[np.bool_]:
+        """Return which questions are of a relation: (questions,)."""
+        return self.relation == (self.relations.index(relation) if relation in self.relations else -1)
+
     def kept(self, name: str) -> NDArray[np.bool_]:
         """Return which questions a filter leaves: (questions,)."""
         check_filters([name])

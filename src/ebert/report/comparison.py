@@ -1,4 +1,4 @@
-"""Differences between two columns, question by question, with paired bootstrap intervals.
+"""Differences between two columns, question by question, with paired bootstrap intervals; what sections are made of.
 
 Questions are resampled within each relation, as many as it has; the mean over relations is taken of every resample. For
 the mean over questions they are resampled from all relations at once, since a handful may come from many relations. A
@@ -9,6 +9,7 @@ a multinomial distribution: thousands of resamples of 40,000 questions take mill
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,8 @@ from ebert._bootstrap import SEED, Interval, bounds
 from ebert.probing.filters import FILTERS
 from ebert.report import published
 from ebert.report.document import ReportOptions
-from ebert.report.plots import Look, looks
-from ebert.report.runs import Column, ProbeRun, columns
-
-RESAMPLES = ReportOptions().resamples
+from ebert.report.plots import COLOURS, HATCHES, INK, LINES, MARKERS, Look
+from ebert.report.runs import Column, ProbeRun, verified
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def compare(
     *,
     covered_only: bool = False,
     among: NDArray[np.bool_] | None = None,
-    resamples: int = RESAMPLES,
+    resamples: int = ReportOptions().resamples,
 ) -> Comparison | None:
     """Compare the Hits@1 of two columns after a filter; none if no question is left.
 
@@ -61,48 +60,52 @@ def compare(
     if not here.size:
         return None
     right, other_right = a.rank[one.mode][here] == 1, b.rank[other.mode][there] == 1
-    size = len(a.relations)
-    relation = a.relation[here]
-    asked = np.bincount(relation, minlength=size)  # (relations,)
-    gained = np.bincount(relation[right & ~other_right], minlength=size)
-    lost = np.bincount(relation[~right & other_right], minlength=size)
-    present = np.flatnonzero(asked)
-    asked, gained, lost = asked[present], gained[present], lost[present]
-    drawn = _resample(asked, gained, lost, resamples)  # (relations, resamples)
-    net = gained - lost
-    names = [a.relations[number] for number in present]
+    kind = np.select([right & ~other_right, ~right & other_right], [0, 1], 2)  # gained, lost, as before
+    counts = np.zeros((len(a.relations), 3), dtype=np.int64)
+    np.add.at(counts, (a.relation[here], kind), 1)
+    present = np.flatnonzero(counts.sum(axis=1))
+    names, counts = [a.relations[number] for number in present], counts[present]
+    net = (counts[:, 0] - counts[:, 1]) / counts.sum(axis=1)  # (relations,)
+    drawn = _resample(counts, resamples)  # (relations, resamples)
+    pooled = counts.sum(axis=0, keepdims=True)
     return Comparison(
-        questions=int(asked.sum()),
+        questions=int(counts.sum()),
         right=(int(right.sum()), int(other_right.sum())),
-        macro=_change((net / asked).mean(), (drawn / asked[:, None]).mean(axis=0)),
-        micro=_pooled(int(asked.sum()), int(gained.sum()), int(lost.sum()), resamples),
-        relations={
-            label: _change(net[row] / asked[row], drawn[row] / asked[row]) for row, label in enumerate(names)
-        },
-        gained=dict(zip(names, gained.tolist(), strict=True)),
-        lost=dict(zip(names, lost.tolist(), strict=True)),
-    )  # fmt: skip
+        macro=_change(net.mean(), drawn.mean(axis=0)),
+        micro=_change((pooled[0, 0] - pooled[0, 1]) / counts.sum(), _resample(pooled, resamples)),
+        relations={label: _change(net[row], drawn[row]) for row, label in enumerate(names)},
+        gained=dict(zip(names, counts[:, 0].tolist(), strict=True)),
+        lost=dict(zip(names, counts[:, 1].tolist(), strict=True)),
+    )
+
+
+def _resample(counts: NDArray[np.int64], resamples: int) -> NDArray[np.float64]:
+    """Draw the net share of questions gained in each relation, many times: (relations, resamples)."""
+    asked = counts.sum(axis=1)[:, None]
+    rng = np.random.default_rng(SEED)
+    drawn = rng.multinomial(asked, (counts / asked)[:, None], size=(len(counts), resamples))
+    share: NDArray[np.float64] = (drawn[..., 0] - drawn[..., 1]) / asked
+    return share
+
+
+def _change(value: float, drawn: NDArray[np.float64]) -> Interval:
+    return Interval(*(round(100 * float(x), 4) + 0.0 for x in (value, *bounds(drawn))))
 
 
 def common(one: ProbeRun, other: ProbeRun) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the places, in each run, of the questions that both have."""
-    if one.ids == other.ids:
-        every = np.arange(len(one.ids))
-        return every, every
     places = {name: place for place, name in enumerate(other.ids)}
-    pairs = [(place, places[name]) for place, name in enumerate(one.ids) if name in places]
-    both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
+    both = [(place, places[name]) for place, name in enumerate(one.ids) if name in places]
+    here, there = np.array(both, dtype=np.int64).reshape(-1, 2).T
+    return here, there
 
 
 def baseline(column: Column, runs: Sequence[ProbeRun]) -> Column | None:
     """Find plain BERT for a column: of its own run, else of another run, with the same encoder if there is one."""
     if column.mode == "bert":
         return None
-    if "bert" in column.run.modes:
-        return Column(column.run, "bert")
     others = [run for run in runs if "bert" in run.modes]
-    others.sort(key=lambda run: run.encoder != column.run.encoder)  # stable: the first given wins
+    others.sort(key=lambda run: (run is not column.run, run.encoder != column.run.encoder))  # else the first given wins
     return Column(others[0], "bert") if others else None
 
 
@@ -111,9 +114,7 @@ def pairs(runs: Sequence[ProbeRun]) -> list[tuple[Column, Column]]:
     found: list[tuple[Column, Column]] = []
     for number, run in enumerate(runs):
         modes = sorted(run.modes, key=lambda mode: mode != "bert")
-        found += [
-            (Column(run, one), Column(run, modes[place])) for place in range(len(modes)) for one in modes[place + 1 :]
-        ]
+        found += [(Column(run, mode), Column(run, earlier)) for earlier, mode in combinations(modes, 2)]
         for earlier in runs[:number]:
             found += _between(run, earlier)
     return list(dict.fromkeys(found))
@@ -132,95 +133,67 @@ def _between(run: ProbeRun, earlier: ProbeRun) -> list[tuple[Column, Column]]:
     return found
 
 
-def _resample(
-    asked: NDArray[np.int64], gained: NDArray[np.int64], lost: NDArray[np.int64], resamples: int
-) -> NDArray[np.int64]:
-    """Draw the net gain of each relation, many times: (relations, resamples)."""
-    rng = np.random.default_rng(SEED)
-    drawn = np.empty((len(asked), resamples), dtype=np.int64)
-    for row, (n, up, down) in enumerate(zip(asked.tolist(), gained.tolist(), lost.tolist(), strict=True)):
-        counts = rng.multinomial(n, [up / n, down / n, max(0.0, (n - up - down) / n)], size=resamples)
-        drawn[row] = counts[:, 0] - counts[:, 1]
-    return drawn
-
-
-def _pooled(asked: int, gained: int, lost: int, resamples: int) -> Interval:
-    drawn = _resample(np.array([asked]), np.array([gained]), np.array([lost]), resamples)[0]
-    return _change((gained - lost) / asked, drawn / asked)
-
-
-def _change(value: float, drawn: NDArray[np.float64]) -> Interval:
-    return Interval(*(round(100 * float(x), 4) + 0.0 for x in (value, *bounds(drawn))))
-
-
 @dataclass(frozen=True)
 class ReportData:
-    """The runs of a report with their scores, recomputed from the predictions, by the run's name."""
+    """The runs of a report, and what its sections are made of."""
 
     runs: Sequence[ProbeRun]
-    scores: Mapping[str, Any]
     options: ReportOptions
+    scores: Mapping[ProbeRun, Any]  # recomputed from the predictions
+    is_lama: bool  # so that published figures may stand beside ours
+    columns: list[Column]  # all modes of all runs
+    filters: list[str]  # that any run has
+    relations: list[str]  # in the order of the runs
+    questions: Mapping[str, Mapping[str, Any]]  # by id, as far as a run has their text
+    without_questions: list[ProbeRun]  # whose questions no run has the text of
+
+    @classmethod
+    def of(cls, runs: Sequence[ProbeRun], options: ReportOptions) -> "ReportData":
+        """Compute scores and read questions; runs over the same questions are read once."""
+        questions: dict[str, Mapping[str, Any]] = {}
+        for run in runs:
+            if not all(one in questions for one in run.ids):
+                questions = {**run.questions(), **questions}
+        return cls(
+            runs, options, {run: verified(run) for run in runs}, runs[0].is_lama,
+            [Column(run, mode) for run in runs for mode in run.modes],
+            [name for name in FILTERS if any(name in run.filters for run in runs)],
+            list(dict.fromkeys(name for run in runs for name in run.outcomes.relations)),
+            questions, [run for run in runs if not any(one in questions for one in run.ids)],
+        )  # fmt: skip
 
     @cached_property
-    def columns(self) -> list[Column]:
-        """All modes of all runs."""
-        return columns(self.runs)
-
-    @cached_property
-    def looks(self) -> dict[str, Look]:
-        """How each column is drawn, by label."""
-        return looks(self.columns)
-
-    @property
-    def is_lama(self) -> bool:
-        """Whether published figures may stand beside ours."""
-        return self.runs[0].is_lama
-
-    @property
-    def filters(self) -> list[str]:
-        """The filters that any run has."""
-        return [name for name in FILTERS if any(name in run.filters for run in self.runs)]
-
-    @cached_property
-    def relations(self) -> list[str]:
-        """All relations, in the order of the runs."""
-        return list(dict.fromkeys(name for run in self.runs for name in run.outcomes.relations))
-
-    @cached_property
-    def questions(self) -> dict[str, Mapping[str, Any]]:
-        """The questions by id, as far as a run has their text; runs over the same questions are read once."""
-        found: dict[str, Mapping[str, Any]] = {}
-        for run in self.runs:
-            if run.has("questions.jsonl") and not all(one in found for one in run.ids):
-                found = {**run.questions(), **found}
+    def looks(self) -> dict[Column, Look]:
+        """How each column is drawn: plain BERT has the colour of the text, others a colour each."""
+        others = [column for column in self.columns if column.mode != "bert"]
+        colours = {column: COLOURS[number % len(COLOURS)] for number, column in enumerate(others)}
+        found = {}
+        for column in self.columns:
+            run = self.runs.index(column.run)
+            marks = MARKERS.get(column.mode, "D"), LINES[run % len(LINES)], HATCHES[run % len(HATCHES)]
+            found[column] = Look(colours.get(column, INK), *marks)
         return found
-
-    @cached_property
-    def without_questions(self) -> list[ProbeRun]:
-        """The runs whose questions no run has the text of."""
-        return [run for run in self.runs if not any(one in self.questions for one in run.ids)]
 
     @cached_property
     def changes(self) -> list[tuple[Column, Column, Comparison]]:
         """Every column beside its plain BERT, on all questions."""
-        found = []
-        for column in self.columns:
-            plain = baseline(column, self.runs)
-            if plain is not None:
-                compared = compare(column, plain, resamples=self.options.resamples)
-                if compared is not None:
-                    found.append((column, plain, compared))
-        return found
+        plain = {column: baseline(column, self.runs) for column in self.columns}
+        found = [(column, other, self.compare(column, other)) for column, other in plain.items() if other]
+        return [(column, other, compared) for column, other, compared in found if compared]
 
-    def block(self, column: Column, name: str, *, covered_only: bool = False) -> Mapping[str, Any] | None:
-        """Return the scores of a column after a filter; none if the run did not have the filter."""
-        found: Mapping[str, Any] | None = self.scores[column.run.name][column.mode].get(name)
-        return found["covered_only"] if found is not None and covered_only else found
+    def compare(self, one: Column, other: Column, name: str = "all", **among: Any) -> Comparison | None:
+        """Compare two columns with as many resamples as were asked for."""
+        return compare(one, other, name, resamples=self.options.resamples, **among)
+
+    def block(self, column: Column, name: str, *, covered_only: bool = False) -> Mapping[str, Any]:
+        """Return the scores of a column after a filter; empty if the run did not have the filter."""
+        found: Mapping[str, Any] = self.scores[column.run][column.mode].get(name, {})
+        return found.get("covered_only", {}) if covered_only else found
 
     def hits(self, column: Column, name: str, *, covered_only: bool = False) -> float | None:
         """Return the mean Hits@1 of a column after a filter."""
-        block = self.block(column, name, covered_only=covered_only)
-        return block["macro"].get("hits@1") if block else None
+        hits: float | None = self.block(column, name, covered_only=covered_only).get("macro", {}).get("hits@1")
+        return hits
 
     def label(self, relation: str) -> str:
         """Name a relation for people."""

@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -52,6 +52,31 @@ class Table:
     note: str = ""
     published: frozenset[int] = frozenset()  # numbers of the rows that hold published figures only
 
+    @classmethod
+    def of(cls, key: str, title: str, rows: Sequence[Mapping[str, Cell]], **rest: Any) -> "Table":
+        """Make a table of rows that name their cells. The first row has all columns, others may lack some."""
+        header = tuple(rows[0]) if rows else ("no rows",)
+        return cls(key, title, header, [tuple(row.get(name) for name in header) for row in rows], **rest)
+
+    @property
+    def are_text(self) -> list[bool]:
+        """Which columns hold text, not only figures."""
+        return [any(isinstance(row[place], str) for row in self.rows) for place in range(len(self.header))]
+
+    @property
+    def lines(self) -> list[list[str]]:
+        """The lines of the CSV file: a change with an interval becomes three columns."""
+        wide = {place for row in self.rows for place, cell in enumerate(row) if isinstance(cell, Interval)}
+        ends = [(("", " (low)", " (high)") if place in wide else ("",)) for place in range(len(self.header))]
+        lines = [[name + end for name, own in zip(self.header, ends, strict=True) for end in own]]
+        for row in self.rows:
+            line: list[str] = []
+            for cell, own in zip(row, ends, strict=True):
+                values = (cell.value, cell.low, cell.high) if isinstance(cell, Interval) else (cell, None, None)
+                line += map(_plain, values[: len(own)])
+            lines.append(line)
+        return lines
+
 
 @dataclass(frozen=True)
 class Plot:
@@ -86,17 +111,7 @@ class ReportDocument:
     about: Sequence[tuple[str, str]]  # of every run: what it is, the command that made it
     warnings: Sequence[str]
     headlines: Sequence[str]
-    sections: Sequence[Section] = field(default_factory=list)
-
-    @property
-    def tables(self) -> list[Table]:
-        """All tables of all sections."""
-        return [part for section in self.sections for part in section.parts if isinstance(part, Table)]
-
-    @property
-    def plots(self) -> list[Plot]:
-        """All plots of all sections."""
-        return [part for section in self.sections for part in section.parts if isinstance(part, Plot)]
+    sections: Sequence[Section]
 
 
 def shown(cell: Cell) -> str:
@@ -118,54 +133,39 @@ def signed(value: float) -> str:
     return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", MINUS)
 
 
-def flat(table: Table) -> list[list[str]]:
-    """Return the lines of a table's CSV file: a change with an interval becomes three columns."""
-    wide = [any(isinstance(row[place], Interval) for row in table.rows) for place in range(len(table.header))]
-    header: list[str] = []
-    for name, is_wide in zip(table.header, wide, strict=True):
-        header += [name, f"{name} (low)", f"{name} (high)"] if is_wide else [name]
-    lines = [header]
-    for row in table.rows:
-        line: list[str] = []
-        for cell, is_wide in zip(row, wide, strict=True):
-            line += _plain(cell, 3 if is_wide else 1)
-        lines.append(line)
-    return lines
-
-
-def _plain(cell: Cell, width: int) -> list[str]:
-    values = [cell.value, cell.low, cell.high] if isinstance(cell, Interval) else [cell]
-    texts = [
-        "" if value is None else f"{round(value, DECIMALS):g}" if isinstance(value, float) else str(value)
-        for value in values
-    ]
-    return texts + [""] * (width - len(texts))
+def _plain(value: str | float | None) -> str:
+    if isinstance(value, float):
+        return f"{round(value, DECIMALS):g}"
+    return "" if value is None else str(value)
 
 
 def write_report(
     report: ReportDocument, out: Path, *, runs: Sequence[str], overwrite: bool, more: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Write a report on runs, and `more` texts by their path in the folder; return what `report.json` says."""
+    parts = [part for section in report.sections for part in section.parts]
+    tables = [part for part in parts if isinstance(part, Table)]
+    plots = [part for part in parts if isinstance(part, Plot)]
     summary = {
         "kind": "report",
         "format": 1,
         "runs": list(runs),
         "headlines": list(report.headlines),
         "warnings": list(report.warnings),
-        "tables": [table.key for table in report.tables],
-        "plots": [plot.key for plot in report.plots],
+        "tables": [table.key for table in tables],
+        "plots": [plot.key for plot in plots],
     }
     texts = {
         "index.html": as_html(report),
         "report.md": as_markdown(report),
-        **{f"tables/{table.key}.csv": as_csv(flat(table)) for table in report.tables},
-        **{f"plots/{plot.key}.svg": plot.alone for plot in report.plots},
+        **{f"tables/{table.key}.csv": as_csv(table.lines) for table in tables},
+        **{f"plots/{plot.key}.svg": plot.alone for plot in plots},
         **(more or {}),
     }
     with files.replacing_folder(out, overwrite=overwrite, marker=MARKER) as folder:
         for path, text in texts.items():
-            with files.replacing(folder / path, "w") as file:
-                file.write(text)
+            (folder / path).parent.mkdir(exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
         files.write_json(folder / MARKER, summary)
     return summary
 
@@ -189,48 +189,45 @@ def as_html(report: ReportDocument) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(report.title)}</title>\n<style>\n{_page_file('page.css')}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{escape(report.title)}</title>\n<style>\n{data_file('page.css')}</style>\n</head>\n<body>\n<main>\n"
         f"<h1>{escape(report.title)}</h1>\n{about}{warnings}\n"
         f'<ul class="headlines">{headlines}</ul>\n<nav aria-label="Sections">{links}</nav>\n{sections}'
         "<footer>Made by <code>ebert report</code>. The tables are beside this page as CSV, the plots as SVG."
         "</footer>\n"
-        f"</main>\n<script>\n{_page_file('page.js')}</script>\n</body>\n</html>\n"
+        f"</main>\n<script>\n{data_file('page.js')}</script>\n</body>\n</html>\n"
     )
 
 
-def _page_file(name: str) -> str:
+def data_file(name: str) -> str:
+    """Return the text of a file that this package ships."""
     return (resources.files("ebert.report") / "data" / name).read_text(encoding="utf-8")
 
 
 def _html_section(section: Section) -> str:
-    text = "".join(f"<p>{escape(paragraph)}</p>\n" for paragraph in section.text)
-    parts = "".join(_html_plot(part) if isinstance(part, Plot) else _html_table(part) for part in section.parts)
-    return f'<section id="{escape(section.key)}">\n<h2>{escape(section.title)}</h2>\n{text}{parts}</section>\n'
-
-
-def _html_plot(plot: Plot) -> str:
-    return (
-        f'<figure>\n<div class="plot" role="img" aria-label="{escape(plot.title)}">\n{plot.svg}</div>\n'
-        f"<figcaption>{escape(plot.caption)}</figcaption>\n</figure>\n"
-    )
+    html = f'<section id="{escape(section.key)}">\n<h2>{escape(section.title)}</h2>\n'
+    html += "".join(f"<p>{escape(paragraph)}</p>\n" for paragraph in section.text)
+    for part in section.parts:
+        if isinstance(part, Table):
+            html += _html_table(part)
+        else:
+            html += f'<figure>\n<div class="plot" role="img" aria-label="{escape(part.title)}">\n{part.svg}</div>\n'
+            html += f"<figcaption>{escape(part.caption)}</figcaption>\n</figure>\n"
+    return f"{html}</section>\n"
 
 
 def _html_table(table: Table) -> str:
-    texts = [any(isinstance(row[place], str) for row in table.rows) for place in range(len(table.header))]
     kinds = [
         "number" if not is_text else "text wide" if max(len(shown(row[place])) for row in table.rows) > WIDE else "text"
-        for place, is_text in enumerate(texts)
+        for place, is_text in enumerate(table.are_text)
     ]
     head = "".join(
         f'<th scope="col" class="{kind}"><button>{escape(name)}</button></th>'
         for name, kind in zip(table.header, kinds, strict=True)
     )
-    body = "".join(
-        f"<tr{' class=published' if number in table.published else ''}>"
-        + "".join(_html_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True))
-        + "</tr>\n"
-        for number, row in enumerate(table.rows)
-    )
+    body = ""
+    for number, row in enumerate(table.rows):
+        cells = "".join(_html_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True))
+        body += f"<tr{' class=published' if number in table.published else ''}>{cells}</tr>\n"
     long = " long" if len(table.rows) > LONG else ""
     note = f'<p class="note">{escape(table.note)}</p>\n' if table.note else ""
     return (
@@ -240,26 +237,28 @@ def _html_table(table: Table) -> str:
 
 
 def _html_cell(cell: Cell, kind: str) -> str:
-    if isinstance(cell, Interval):
-        if cell.clear:
-            kind += " up" if cell.value > 0 else " down"
-        value = str(cell.value)
-    else:
-        value = "" if cell is None else str(cell)
-    return f'<td class="{kind}" data-value="{escape(value)}">{escape(shown(cell))}</td>'
+    if isinstance(cell, Interval) and cell.clear:
+        kind += " up" if cell.value > 0 else " down"
+    value = cell.value if isinstance(cell, Interval) else "" if cell is None else cell
+    return f'<td class="{kind}" data-value="{escape(str(value))}">{escape(shown(cell))}</td>'
 
 
 def as_markdown(report: ReportDocument) -> str:
     """Write the document."""
-    lines = [f"# {markdown_escape(report.title)}", ""]
+    blocks = [f"# {markdown_escape(report.title)}"]
     for what, command in report.about:
-        lines += [markdown_escape(what), "", f"    {' '.join(command.split())}", ""]
-    for text in report.warnings:
-        lines += [f"> **Warning:** {markdown_escape(text)}", ""]
-    lines += [f"- {markdown_escape(text)}" for text in report.headlines] + [""]
+        blocks += [markdown_escape(what), f"    {' '.join(command.split())}"]
+    blocks += [f"> **Warning:** {markdown_escape(text)}" for text in report.warnings]
+    blocks.append("\n".join(f"- {markdown_escape(text)}" for text in report.headlines))
     for section in report.sections:
-        lines += _markdown_section(section)
-    return "\n".join(lines).rstrip() + "\n"
+        blocks += [f"## {markdown_escape(section.title)}", *map(markdown_escape, section.text)]
+        for part in section.parts:
+            if isinstance(part, Plot):
+                blocks += [f"![{markdown_escape(part.title)}](plots/{part.key}.svg)", markdown_escape(part.caption)]
+            else:
+                blocks += [f"### {markdown_escape(part.title)}", _markdown_table(part)]
+                blocks += [markdown_escape(part.note)] if part.note else []
+    return "\n\n".join(blocks).rstrip() + "\n"
 
 
 def markdown_escape(text: str) -> str:
@@ -267,23 +266,7 @@ def markdown_escape(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|#&~$])", r"\\\1", text.replace("\r", " ").replace("\n", " "))
 
 
-def _markdown_section(section: Section) -> list[str]:
-    lines = [f"## {markdown_escape(section.title)}", ""]
-    for paragraph in section.text:
-        lines += [markdown_escape(paragraph), ""]
-    for part in section.parts:
-        lines += _markdown_plot(part) if isinstance(part, Plot) else _markdown_table(part)
-    return lines
-
-
-def _markdown_plot(plot: Plot) -> list[str]:
-    return [f"![{markdown_escape(plot.title)}](plots/{plot.key}.svg)", "", markdown_escape(plot.caption), ""]
-
-
-def _markdown_table(table: Table) -> list[str]:
-    texts = [any(isinstance(row[place], str) for row in table.rows) for place in range(len(table.header))]
-    lines = [f"### {markdown_escape(table.title)}", ""]
-    lines.append("| " + " | ".join(map(markdown_escape, table.header)) + " |")
-    lines.append("|" + "|".join("---" if is_text else "--:" for is_text in texts) + "|")
-    lines += ["| " + " | ".join(markdown_escape(shown(cell)) for cell in row) + " |" for row in table.rows]
-    return [*lines, "", *([markdown_escape(table.note), ""] if table.note else [])]
+def _markdown_table(table: Table) -> str:
+    lines = [map(markdown_escape, table.header), *(map(markdown_escape, map(shown, row)) for row in table.rows)]
+    head, *body = (f"| {' | '.join(cells)} |" for cells in lines)
+    return "\n".join([head, f"|{'|'.join('---' if is_text else '--:' for is_text in table.are_text)}|", *body])

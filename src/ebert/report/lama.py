@@ -1,6 +1,7 @@
 """A report on runs of `ebert probe`: read, check, write the sections, put them into a folder."""
 
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from ebert.errors import EbertError
 from ebert.report import lama_questions, lama_scores, published
 from ebert.report.comparison import ReportData, common
 from ebert.report.document import MARKER, Cell, ReportDocument, ReportOptions, Section, Table, write_report
-from ebert.report.runs import ProbeRun, read_runs, verified
+from ebert.report.runs import ProbeRun, read_runs
 
 
 def make_report(
@@ -19,87 +20,72 @@ def make_report(
     """Write the report on some runs into the folder `out`; return what its `report.json` says."""
     files.refuse_existing(out, overwrite=overwrite, marker=MARKER)
     runs = read_runs(folders)
-    _have_something_in_common(runs)
-    data = ReportData(runs, {run.name: verified(run) for run in runs}, options)
+    for one, other in combinations(runs, 2):
+        if one.is_lama != other.is_lama or not common(one, other)[0].size:
+            raise EbertError(f"{one.folder} and {other.folder} have no question in common; report them one by one")
+    data = ReportData.of(runs, options)
     advance(1)
-    report = _report(data, advance)
+    sections = []
+    for write in SECTIONS:
+        sections.append(write(data))
+        advance(1)
+    report = ReportDocument(
+        f"{'LAMA' if data.is_lama else 'Probing'}: {', '.join(run.name for run in runs)}",
+        [(_about(run), str(run.info.get("command", ""))) for run in runs],
+        [f"{run.name}{said}" for run in runs for said in _warnings(run)],
+        lama_scores.headlines(data),
+        [section for section in sections if section is not None],
+    )
     summary = write_report(report, out, runs=[run.label for run in runs], overwrite=overwrite)
     advance(1)
     return summary
 
 
-def _report(data: ReportData, advance: Advance) -> ReportDocument:
-    sections = []
-    for maker in SECTIONS:
-        section = maker(data)
-        if section is not None:
-            sections.append(section)
-        advance(1)
-    names = ", ".join(run.name for run in data.runs)
-    what = "LAMA" if data.is_lama else "Probing"
-    about = [_about(run) for run in data.runs]
-    return ReportDocument(f"{what}: {names}", about, _warnings(data.runs), lama_scores.headlines(data), sections)
-
-
-def _have_something_in_common(runs: Sequence[ProbeRun]) -> None:
-    for number, run in enumerate(runs):
-        for earlier in runs[:number]:
-            if run.is_lama != earlier.is_lama or not common(run, earlier)[0].size:
-                raise EbertError(
-                    f"{earlier.folder} and {run.folder} have no question in common; report them one by one"
-                )
-
-
-def _warnings(runs: Sequence[ProbeRun]) -> list[str]:
-    """Return what keeps the runs from being results like others."""
+def _warnings(run: ProbeRun) -> list[str]:
+    """Return what keeps a run from being a result like others, as sentences that begin with its name."""
+    asked, limit = run.outcomes.relations, run.info.get("limit")
     said = []
-    for run in runs:
-        if not run.complete:
-            said.append(f"{run.name} is incomplete: {len(run.ids):,} questions so far. Its figures will change.")
-        if run.info.get("limit") is not None:
-            said.append(
-                f"{run.name} asked at most {run.info['limit']} questions of each relation (--limit). "
-                "Its figures are for trying out, not to be quoted or set against published ones."
-            )
-        if run.is_lama and not published.covers(run.outcomes.relations):
-            said.append(
-                f"{run.name} has {len(run.outcomes.relations)} of LAMA's {len(published.figures()['relations'])} "
-                "relations: its means, and the published ones beside them, are over these."
-            )
-        if run.info.get("oracle"):
-            said.append(f"{run.name} took its subjects' entities from the benchmark's own annotation (--oracle).")
-        said += [f"{run.name}: {note}." for note in run.notes]
-    return said
+    if not run.complete:
+        said.append(f" is incomplete: {len(run.ids):,} questions so far. Its figures will change.")
+    if limit is not None:
+        said.append(
+            f" asked at most {limit} questions of each relation (--limit). "
+            "Its figures are for trying out, not to be quoted or set against published ones."
+        )
+    if run.is_lama and not published.covers(asked):
+        said.append(
+            f" has {len(asked)} of LAMA's {len(published.figures()['relations'])} relations: "
+            "its means, and the published ones beside them, are over these."
+        )
+    if run.info.get("oracle"):
+        said.append(" took its subjects' entities from the benchmark's own annotation (--oracle).")
+    return said + [f": {note}." for note in run.notes]
 
 
 def _runs_section(data: ReportData) -> Section:
     """Write the section on what was run: encoders, vectors, commands."""
     facts = [_facts(run) for run in data.runs]
-    names = list(dict.fromkeys(name for one in facts for name in one))
-    rows = [(name, *cells) for name in names if any(cells := [one.get(name) for one in facts])]
-    text = [
+    rows = [(name, *(one[name] for one in facts)) for name in facts[0] if any(one[name] for one in facts)]
+    text = (
         "All scores of this report were computed anew from the predictions of these runs, and agree with metrics.json."
-    ]
-    missing = [run.label for run in data.runs if not run.has("metrics.json")]
-    if missing:
-        text = [f"All scores were computed from the predictions; there is no metrics.json yet in {', '.join(missing)}."]
-    return Section("runs", "Runs", text, [
-        Table("runs", "What was run", ("", *(run.label for run in data.runs)), rows),
-    ])  # fmt: skip
+    )
+    if missing := [run.label for run in data.runs if not run.has("metrics.json")]:
+        text = f"All scores were computed from the predictions; there is no metrics.json yet in {', '.join(missing)}."
+    table = Table("runs", "What was run", ("", *(run.label for run in data.runs)), rows)
+    return Section("runs", "Runs", [text], [table])
 
 
-def _about(run: ProbeRun) -> tuple[str, str]:
-    """Return what a run is, in a line, and its command."""
+def _about(run: ProbeRun) -> str:
+    """Return what a run is, in a line."""
     facts = _facts(run)
-    vectors = facts["vectors"]
     said = f"no vectors, {facts['questions']:,} questions"
-    if vectors:
+    if facts["vectors"]:
         entities = f"{facts['entities']:,} " if isinstance(facts["entities"], int) else ""
         said = (
-            f"{entities}entity vectors ({vectors}), {facts['questions']:,} questions, "
+            f"{entities}entity vectors ({facts['vectors']}), {facts['questions']:,} questions, "
             f"{facts['with a vector']} with a vector"
         )
-    return f"{run.label}: {run.encoder}, {said}.", str(run.info.get("command", ""))
+    return f"{run.label}: {run.encoder}, {said}."
 
 
 def _facts(run: ProbeRun) -> dict[str, Cell]:

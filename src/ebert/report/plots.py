@@ -5,20 +5,21 @@ Text and axes are drawn in colours that stand for "the colour of the page's text
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ebert._io import files
 from ebert.errors import EbertError
 from ebert.report.document import Plot
-from ebert.report.runs import Column
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK, GRID, PAPER = "#010203", "#010204", "#010205"  # stand-ins, see `_finish`
+INK, GRID, PAPER = "#010203", "#010204", "#010205"  # stand-ins, see `Drawing.plot`
 GREY = "#999999"
 # Okabe and Ito's colours for all kinds of sight, without yellow, which no white page shows.
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -61,24 +62,11 @@ class Look:
     hatch: str
 
 
-def looks(columns: Sequence[Column]) -> dict[str, Look]:
-    """Return every column its look, by label: plain BERT has the colour of the text, others a colour each."""
-    runs = list(dict.fromkeys(column.run.name for column in columns))
-    others = [column.label for column in columns if column.mode != "bert"]
-    found = {}
-    for column in columns:
-        run = runs.index(column.run.name)
-        colour = INK if column.mode == "bert" else COLOURS[others.index(column.label) % len(COLOURS)]
-        found[column.label] = Look(
-            colour, MARKERS.get(column.mode, "D"), LINES[run % len(LINES)], HATCHES[run % len(HATCHES)]
-        )
-    return found
-
-
 @dataclass
 class Drawing:
     """A figure being drawn; it is a plot once the block of `drawing` is over."""
 
+    key: str
     figure: "Figure"
     svg: str = ""
 
@@ -90,9 +78,15 @@ class Drawing:
         """Put a legend below everything."""
         self.figure.legend(handles=list(handles), loc="outside lower center", ncols=min(columns, max(1, len(handles))))
 
-    def plot(self, key: str, title: str, caption: str) -> Plot:
-        """Return the finished plot."""
-        return Plot(key, title, caption, _finish(self.svg, key))
+    def plot(self, title: str, caption: str) -> Plot:
+        """Return the finished plot: its SVG has the page's colours and fonts, and ids that no other plot has."""
+        svg = self.svg[self.svg.index("<svg") :]
+        svg = re.sub(r"'DejaVu Sans'[^;\"]*?sans-serif", "system-ui, sans-serif", svg)
+        svg = re.sub(r'\bid="', f'id="{self.key}-', svg)
+        svg = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{self.key}-", svg)
+        svg = svg.replace(INK, "currentColor").replace(GRID, "var(--grid, #bbb)").replace(PAPER, "var(--paper, #fff)")
+        svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL).strip() + "\n"
+        return Plot(self.key, title, caption, svg)
 
 
 @contextmanager
@@ -107,16 +101,25 @@ def drawing(key: str, *, width: float = 9.0, height: float = 3.5) -> Iterator[Dr
     with rc_context({**STYLE, "svg.hashsalt": key}):
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasSVG(figure)
-        made = Drawing(figure)
+        made = Drawing(key, figure)
         yield made
         file = io.StringIO()
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
         made.svg = file.getvalue()
 
 
-def mark(axes: "Axes", x: Any, y: Any, look_colour: str = INK) -> None:
+def name_rows(axes: "Axes", names: Sequence[str]) -> None:
+    """Write a name at the left of every row of bars, the first one at the top."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+
+
+def mark(axes: "Axes", x: Any, y: Any, colour: str = INK, **how: Any) -> None:
     """Draw published figures: hollow diamonds."""
-    axes.plot(x, y, "D", markerfacecolor=PAPER, markeredgecolor=look_colour, markersize=5, linestyle="none", zorder=5)
+    how = {"markersize": 5, **how}
+    axes.plot(x, y, "D", markerfacecolor=PAPER, markeredgecolor=colour, linestyle="none", zorder=5, **how)
 
 
 def mark_handle() -> Any:
@@ -126,18 +129,31 @@ def mark_handle() -> Any:
     return Line2D([], [], marker="D", linestyle="none", markerfacecolor=PAPER, markeredgecolor=INK, label="published")
 
 
-def bar_handle(label: str, look: Look) -> Any:
-    """Return the legend's entry for a column's bars."""
-    from matplotlib.patches import Patch
-
-    return Patch(facecolor=look.colour, edgecolor=PAPER, hatch=look.hatch, label=label)
+Curve = tuple[Sequence[float], Sequence[float]]  # x and y
 
 
-def _finish(svg: str, key: str) -> str:
-    """Make the SVG fit a page: its colours, its fonts, ids that no other plot has, nothing before the element."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"'DejaVu Sans'[^;\"]*?sans-serif", "system-ui, sans-serif", svg)
-    svg = re.sub(r'\bid="', f'id="{key}-', svg)
-    svg = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{key}-", svg)
-    svg = svg.replace(INK, "currentColor").replace(GRID, "var(--grid, #bbb)").replace(PAPER, "var(--paper, #fff)")
-    return re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL).strip() + "\n"
+def draw_convergence(curves: Mapping[str, Sequence[Mapping[str, Any]]], path: Path, *, score: str) -> None:
+    """Draw how the dev set's F1 grows in training, a line for each run (the paper's convergence plot)."""
+    lines = {
+        name: ([one["epoch"] for one in curve], [one["dev"]["f1"] for one in curve]) for name, curve in curves.items()
+    }
+    _draw_curves("convergence", lines, path, across="epoch", up=f"{score} (dev)")
+
+
+def draw_expected_maximum(results: Mapping[str, Mapping[str, Any]], path: Path, *, score: str) -> None:
+    """Draw the expected best score of so many configurations, a line for each search."""
+    best = {name: list(result["expected maximum"]) for name, result in results.items()}
+    lines = {name: (range(1, 1 + len(values)), values) for name, values in best.items()}
+    _draw_curves("expected-maximum", lines, path, across="configurations tried", up=f"expected best {score} (dev)")
+
+
+def _draw_curves(key: str, curves: Mapping[str, Curve], path: Path, *, across: str, up: str) -> None:
+    with drawing(key, width=6.0) as made:
+        axes = made.panels(1)[0]
+        for number, (name, (xs, ys)) in enumerate(curves.items()):
+            colour = INK if name == "bert" else COLOURS[number % len(COLOURS)]
+            axes.plot(xs, ys, marker=".", color=colour, label=name)
+        axes.set(xlabel=across, ylabel=up)
+        made.legend(axes.get_legend_handles_labels()[0])
+    with files.replacing(path, "w") as file:
+        file.write(made.plot("", "").alone)

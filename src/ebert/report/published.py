@@ -3,10 +3,10 @@
 import json
 from collections.abc import Sequence
 from functools import cache
-from importlib import resources
 from pathlib import PurePath
 from typing import Any
 
+from ebert.report.document import data_file
 from ebert.report.runs import Column
 
 SIZES = {"bert-base-cased": "base", "bert-large-cased": "large"}
@@ -29,14 +29,7 @@ GOOGLE_RE = ("date_of_birth", "place_of_birth", "place_of_death")
 @cache
 def figures() -> dict[str, Any]:
     """Read the published figures."""
-    path = resources.files("ebert.report") / "data" / "published.json"
-    value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return value
-
-
-def knowbert_means(name: str) -> dict[str, float]:
-    """Return the published mean Hits@1 by model, after a filter, on questions with a KnowBert subject."""
-    value: dict[str, float] = figures()["mean hits@1"]["questions with a KnowBert subject"].get(name, {})
+    value: dict[str, Any] = json.loads(data_file("published.json"))
     return value
 
 
@@ -84,10 +77,8 @@ def questions(key: str, name: str) -> int | None:
 
 def change(column: Column, key: str) -> float | None:
     """Return the published change in Hits@1 on a relation against plain BERT of the same size."""
-    model = counterpart(column)
-    plain = counterpart(Column(column.run, "bert"))
-    ours, theirs = relation(model, key, "all"), relation(plain, key, "all")
-    return None if ours is None or theirs is None else round(ours - theirs, 4)
+    ours, plain = (relation(counterpart(one), key, "all") for one in (column, Column(column.run, "bert")))
+    return None if ours is None or plain is None else round(ours - plain, 4)
 
 
 def label(key: str, *, is_lama: bool) -> str:

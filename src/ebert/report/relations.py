@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert._bootstrap import Interval
-from ebert._io import compressed, files
+from ebert._io import files
+from ebert._io.records import objects, read_text
 from ebert.errors import EbertError
 from ebert.relations.evaluate import ANSWERS, EVALUATIONS, RESAMPLES, Numbers, confusion, difference, macro_f1, scores
 from ebert.relations.options import VARIANTS
-from ebert.report.document import MARKER, MINUS, Plot, ReportDocument, Section, Table, as_csv, write_report
+from ebert.report.document import MARKER, MINUS, Cell, ReportDocument, Section, Table, as_csv, data_file, write_report
 from ebert.report.plots import COLOURS, INK, drawing
 from ebert.report.runs import distinct_names
 
 FEWREL = 80  # relations
+PAIRS = 30  # most frequent confusions to show
+LEAST = 20  # samples of a kind below which an F1 says nothing
+HAVING = {"all": None, "both entities have a vector": 2, "one has": 1, "none has": 0}
+PRF = ("precision", "recall", "f1")
 
 
 @dataclass(frozen=True)
@@ -58,18 +62,20 @@ class RelationsRun:
         """Its name as part of a file's."""
         return self.name.replace("/", "-")
 
-    def title(self, label: str) -> str:
-        """Return a relation's name beside its label, where known."""
+    def title(self, number: int) -> str:
+        """Return a relation's label and its name, where known."""
+        label = self.labels[number]
         name = (self.info.get("names") or {}).get(label)
         return f"{label} {name}" if name else label
+
+    def confusion(self, split: str) -> Numbers:
+        """Count, for each true relation (row), how often each relation (column) was given."""
+        return confusion(self.splits[split].gold, self.splits[split].given, len(self.labels))
 
 
 def read_runs(folders: Sequence[Path]) -> list[RelationsRun]:
     """Read complete runs that classify the same relations and have been evaluated on a file that all have in common."""
-    places = [folder.resolve() for folder in folders]
-    if twice := next((folder for folder, place in zip(folders, places, strict=True) if places.count(place) > 1), None):
-        raise EbertError(f"{twice} is given twice; give every run once")
-    runs = [_read(folder, name) for folder, name in zip(folders, distinct_names(places), strict=True)]
+    runs = [_read(folder, name) for folder, name in zip(folders, distinct_names(folders), strict=True)]
     for run in runs[1:]:
         if run.labels != runs[0].labels:
             raise EbertError(f"{runs[0].folder} and {run.folder} have other relations; report them one by one")
@@ -93,8 +99,7 @@ def common_splits(runs: Sequence[RelationsRun]) -> list[str]:
 @cache
 def published_figures() -> dict[str, list[float | None]]:
     """Return the paper's figures by model: precision, recall and F1 on dev and on test."""
-    text = (resources.files("ebert.report") / "data" / "fewrel.json").read_text(encoding="utf-8")
-    models: dict[str, list[float | None]] = json.loads(text)["models"]
+    models: dict[str, list[float | None]] = json.loads(data_file("fewrel.json"))["models"]
     return models
 
 
@@ -117,40 +122,33 @@ def _read(folder: Path, name: str) -> RelationsRun:
         raise EbertError(f"{folder} is not a run of 'ebert relations train'")
     if not info.get("complete"):
         raise EbertError(f"{folder} is not complete; give the command that made it again")
+    metrics = files.read_json(folder / "metrics.json", "a complete run")
     try:
         labels = tuple(info["labels"])
         number = {label: index for index, label in enumerate(labels)}
         splits = {path.stem: _answers(path, number) for path in sorted((folder / EVALUATIONS).glob("*.json"))}
-        return RelationsRun(
-            name, folder, info, files.read_json(folder / "metrics.json", "a complete run"), labels, splits
-        )
+    except EbertError:
+        raise
     except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, EbertError):
-            raise
         raise EbertError(f"{folder} is damaged ({error}); evaluate or train it again") from None
+    return RelationsRun(name, folder, info, metrics, labels, splits)
 
 
 def _answers(figures: Path, number: dict[str, int]) -> RunAnswers:
     """Read the answers that stand beside the figures of an evaluation; shipped ones are packed."""
     path = figures.with_name(figures.stem + ANSWERS)
     shipped = path.with_name(f"{path.name}.xz")
-    try:
-        with compressed.bounded(shipped if shipped.is_file() else path) as file:
-            text = file.read().decode()
-    except compressed.DAMAGED as error:
-        raise EbertError(f"{path} cannot be read ({error}); evaluate the run again with --keep") from None
-    rows = [json.loads(line) for line in text.split("\n") if line]
+    rows = []
+    for line, row in objects(read_text(shipped if shipped.is_file() else path).split("\n")):
+        if isinstance(row, EbertError):
+            raise EbertError(f"{path}, line {line}: {row}; evaluate the run again with --keep")
+        rows.append(row)
     return RunAnswers(
         gold=np.array([number[row["label"]] for row in rows], np.int64),
         given=np.array([number[row["given"]] for row in rows], np.int64),
         vectors=np.array([row["vectors"] for row in rows], np.int64),
         data=files.read_json(figures, "an evaluation")["data"],
     )
-
-
-PAIRS = 30  # most frequent confusions to show
-LEAST = 20  # samples of a kind below which an F1 says nothing
-HAVING = ("all", "both entities have a vector", "one has", "none has")
 
 
 def make_report(
@@ -160,84 +158,92 @@ def make_report(
     files.refuse_existing(out, overwrite=overwrite, marker=MARKER)
     runs = read_runs(folders)
     splits = common_splits(runs)
-    differences = {split: _differences(runs, split, resamples) for split in splits}
+    last = splits[-1]
     sections = [_macro(runs, splits, resamples), _curves(runs)]
     if len(runs) > 1:
-        sections.append(Section("differences", "Differences", [
+        found = [_differences(runs, split, resamples) for split in splits]
+        headlines = [line for _, lines in found for line in lines]
+        text = (
             f"Macro F1 of each run minus that of {runs[0].name}, in points, with 95 % intervals of a paired bootstrap, "
-            "over all samples and by how many of the two entities have a vector."],
-            [table for table, _ in differences.values()]))  # fmt: skip
-    sections += [_relations(runs, splits[-1]), _confusions(runs, splits[-1])]
-    headlines = [line for _, lines in differences.values() for line in lines] or _headlines(runs, splits)
+            "over all samples and by how many of the two entities have a vector."
+        )
+        sections.append(Section("differences", "Differences", [text], [table for table, _ in found]))
+    else:
+        f1 = {split: scores(runs[0].confusion(split)).macro()["f1"] for split in splits}
+        headlines = [f"{split}: {runs[0].name} has a macro F1 of {value:.2f} %." for split, value in f1.items()]
+    sections += [_relations(runs, last), _confusions(runs, last)]
     about = [(f"{run.name}: {run.mode}, {run.info['options']['epochs']} epochs", run.info["command"]) for run in runs]
-    report = ReportDocument(
-        "Relation classification: " + ", ".join(run.name for run in runs), about, [], headlines, sections
-    )
-    matrices = {f"tables/matrix-{run.key}.csv": _matrix(run, splits[-1]) for run in runs}
-    return write_report(report, out, runs=[run.name for run in runs], overwrite=overwrite, more=matrices)
+    names = [run.name for run in runs]
+    report = ReportDocument("Relation classification: " + ", ".join(names), about, [], headlines, sections)
+    matrices = {}
+    for run in runs:
+        counts = zip(run.labels, run.confusion(last).tolist(), strict=True)
+        matrices[f"tables/matrix-{run.key}.csv"] = as_csv(
+            [("", *run.labels), *((label, *row) for label, row in counts)]
+        )
+    return write_report(report, out, runs=names, overwrite=overwrite, more=matrices)
 
 
 def _macro(runs: Sequence[RelationsRun], splits: Sequence[str], resamples: int) -> Section:
+    """Write the macro scores on every file; those on dev are the training's own, if dev was not evaluated again."""
     tables = []
+    beside = ("published P", "published R", "published F1")
+    header: tuple[str, ...]
     for split in splits:
-        rows = []
+        rows: list[tuple[Cell, ...]] = []
         for run in runs:
             found = run.splits[split]
-            macro = scores(confusion(found.gold, found.given, len(run.labels))).macro()
+            macro = scores(run.confusion(split)).macro()
             interval = macro_f1(found.gold, found.given, len(run.labels), resamples=resamples)
-            theirs = [_two(value) for value in published_for(run, split)]
             rows.append((
-                run.name, run.mode, run.info["options"]["epochs"], len(found.gold), _two(macro["precision"]),
-                _two(macro["recall"]), _two(macro["f1"]), f"{interval.low:.2f} to {interval.high:.2f}", *theirs,
+                run.name, run.mode, run.info["options"]["epochs"], len(found.gold), *(_fixed(macro[x]) for x in PRF),
+                f"{interval.low:.2f} to {interval.high:.2f}", *map(_fixed, published_for(run, split)),
             ))  # fmt: skip
-        header = ("run", "mode", "epochs", "samples", "P", "R", "F1", "95 % of F1", "published P", "published R",
-                  "published F1")  # fmt: skip
+        header = ("run", "mode", "epochs", "samples", "P", "R", "F1", "95 % of F1", *beside)
         tables.append(Table(f"macro-{split}", f"Macro scores on {split}, in percent", header, rows))
     if "dev" not in splits:
-        tables.append(_dev(runs))
-    text = ["The published figures are those of the same variant in the paper, after its search for the best learning "
-            "rate and number of epochs (5e-5 and 10 for concat)."]  # fmt: skip
-    if not any(map(is_fewrel, runs)):
-        return Section("macro", "Macro precision, recall and F1", [], tables)
-    models = [(model, *map(_two, row)) for model, row in published_figures().items()]
-    columns = ("model", "dev P", "dev R", "dev F1", "test P", "test R", "test F1")
-    tables.append(Table("published", "As published", columns, models, published=frozenset(range(len(models)))))
+        rows = [
+            (run.name, run.mode, run.metrics["best epoch"], run.metrics.get("dev samples"),
+             *(_fixed(run.metrics["dev"][x]) for x in PRF), *map(_fixed, published_for(run, "dev")))
+            for run in runs
+        ]  # fmt: skip
+        header = ("run", "mode", "best epoch", "samples", "P", "R", "F1", *beside)
+        title = "Macro scores on dev, of the epoch that was chosen by them, in percent"
+        tables.append(Table("macro-dev", title, header, rows))
+    text = []
+    if any(map(is_fewrel, runs)):
+        text = ["The published figures are those of the same variant in the paper, after its search for the best "
+                "learning rate and number of epochs (5e-5 and 10 for concat)."]  # fmt: skip
+        models = [(model, *map(_fixed, row)) for model, row in published_figures().items()]
+        columns = ("model", "dev P", "dev R", "dev F1", "test P", "test R", "test F1")
+        tables.append(Table("published", "As published", columns, models, published=frozenset(range(len(models)))))
     return Section("macro", "Macro precision, recall and F1", text, tables)
 
 
-def _dev(runs: Sequence[RelationsRun]) -> Table:
-    """Return what a training itself found on the dev samples that it chose its best epoch by."""
-    rows = [
-        (run.name, run.mode, run.metrics["best epoch"], run.metrics.get("dev samples"),
-         *(_two(run.metrics["dev"][name]) for name in ("precision", "recall", "f1")),
-         *(_two(value) for value in published_for(run, "dev")))
-        for run in runs
-    ]  # fmt: skip
-    header = ("run", "mode", "best epoch", "samples", "P", "R", "F1", "published P", "published R", "published F1")
-    return Table("macro-dev", "Macro scores on dev, of the epoch that was chosen by them, in percent", header, rows)
-
-
 def _curves(runs: Sequence[RelationsRun]) -> Section:
-    rows = [
-        (run.name, epoch["epoch"], _three(epoch["loss"]), _three(epoch.get("dev loss")), _two(epoch["dev"]["f1"]))
-        for run in runs
-        for epoch in run.metrics["epochs"]
-    ]
+    rows = []
     with drawing("learning", width=6.5) as made:
         axes = made.panels(1)[0]
         for number, run in enumerate(runs):
             epochs = run.metrics["epochs"]
+            rows += [
+                (
+                    run.name,
+                    one["epoch"],
+                    _fixed(one["loss"], 3),
+                    _fixed(one.get("dev loss"), 3),
+                    _fixed(one["dev"]["f1"]),
+                )
+                for one in epochs
+            ]
             colour = INK if run.mode == "bert" else COLOURS[number % len(COLOURS)]
-            axes.plot([e["epoch"] for e in epochs], [e["dev"]["f1"] for e in epochs], marker="o", markersize=3,
+            axes.plot([one["epoch"] for one in epochs], [one["dev"]["f1"] for one in epochs], marker="o", markersize=3,
                       color=colour, linestyle="-" if number % 2 == 0 else "--", label=run.name)  # fmt: skip
-        axes.set_xlabel("epoch")
-        axes.set_ylabel("macro F1 (dev)")
+        axes.set(xlabel="epoch", ylabel="macro F1 (dev)")
         made.legend(axes.get_legend_handles_labels()[0])
-    parts: list[Table | Plot] = [
-        made.plot("learning", "Learning curves", "Macro F1 on the dev samples after every epoch."),
-        Table("learning", "Every epoch", ("run", "epoch", "loss", "dev loss", "dev F1"), rows),
-    ]
-    return Section("learning", "Learning curves", [], parts)
+    plot = made.plot("Learning curves", "Macro F1 on the dev samples after every epoch.")
+    table = Table("learning", "Every epoch", ("run", "epoch", "loss", "dev loss", "dev F1"), rows)
+    return Section("learning", "Learning curves", [], [plot, table])
 
 
 def _differences(runs: Sequence[RelationsRun], split: str, resamples: int) -> tuple[Table, list[str]]:
@@ -247,17 +253,14 @@ def _differences(runs: Sequence[RelationsRun], split: str, resamples: int) -> tu
         found = run.splits[split]
         vectors = _vectors(found, base)
         row: list[str | int | None] = [run.name]
-        for having in HAVING:
-            chosen = np.ones(len(found.gold), bool) if having == "all" else vectors == 3 - HAVING.index(having)
-            row.append(int(chosen.sum()))
-            if chosen.sum() < LEAST:
-                row.append(None)
-                continue
-            change = difference(
-                found.gold[chosen], found.given[chosen], base.given[chosen], len(run.labels), resamples=resamples
-            )
-            row.append(_change(change))
-            if having == "all":
+        for having, count in HAVING.items():
+            chosen = np.ones(len(found.gold), bool) if count is None else vectors == count
+            change = None
+            if chosen.sum() >= LEAST:
+                one, other = found.given[chosen], base.given[chosen]
+                change = difference(found.gold[chosen], one, other, len(run.labels), resamples=resamples)
+            row += [int(chosen.sum()), _change(change) if change else None]
+            if change and having == "all":
                 lines.append(f"{split}: {run.name} against {runs[0].name}: {_change(change)} points of macro F1"
                              f"{'' if change.clear else ', which may be chance'}.")  # fmt: skip
         rows.append(tuple(row))
@@ -267,58 +270,49 @@ def _differences(runs: Sequence[RelationsRun], split: str, resamples: int) -> tu
 
 def _relations(runs: Sequence[RelationsRun], split: str) -> Section:
     """Write, for every relation, F1 by run, and how often it was found with and without vectors."""
-    by_run = [
-        scores(confusion(run.splits[split].gold, run.splits[split].given, len(run.labels))).f1 * 100 for run in runs
-    ]
+    f1 = {run.name: scores(run.confusion(split)).f1 * 100 for run in runs}
+    base = runs[0].splits[split]
+    others = {run.name: run.splits[split] for run in runs[1:]}
+    covered = {name: _vectors(found, base) == 2 for name, found in others.items()}
     rows = []
-    for index, label in enumerate(runs[0].labels):
-        row: list[str | int | None] = [runs[0].title(label), int((runs[0].splits[split].gold == index).sum())]
-        row += [_two(f1[index]) for f1 in by_run]
-        if len(runs) > 1:
-            row += _found(runs, split, index)
-        rows.append(tuple(row))
-    header = ["relation", "samples", *(f"F1: {run.name}" for run in runs)]
-    if len(runs) > 1:
-        header.append("both entities have a vector")
-        header += [f"gain with: {run.name}" for run in runs[1:]] + [f"gain without: {run.name}" for run in runs[1:]]
+    for index in range(len(runs[0].labels)):
+        here = base.gold == index
+        row: dict[str, Cell] = {"relation": runs[0].title(index), "samples": int(here.sum())}
+        row |= {f"F1: {name}": _fixed(values[index]) for name, values in f1.items()}
+        if others:
+            row["both entities have a vector"] = int((here & np.any(list(covered.values()), axis=0)).sum())
+        for having in (True, False):
+            for name, found in others.items():
+                among = here & (covered[name] == having)
+                gain = (
+                    (found.given[among] == index).mean() - (base.given[among] == index).mean() if among.any() else None
+                )
+                row[f"gain {'with' if having else 'without'}: {name}"] = None if gain is None else _signed(100 * gain)
+        rows.append(row)
     text = [
         f"On {split}. A gain is the share of a relation's samples that a run finds minus the share that {runs[0].name} "
         "finds, in points, among samples whose two entities have vectors (with) and among the others (without)."
     ]
-    return Section("relations", "Every relation", text, [Table("relations", "Relations", tuple(header), rows)])
-
-
-def _found(runs: Sequence[RelationsRun], split: str, index: int) -> list[str | int | None]:
-    base = runs[0].splits[split]
-    here = base.gold == index
-    cells: list[str | int | None] = []
-    gains: dict[bool, list[str | None]] = {True: [], False: []}
-    covered = [_vectors(run.splits[split], base) == 2 for run in runs[1:]]
-    cells.append(int((here & np.any(covered, axis=0)).sum()))
-    for run, own in zip(runs[1:], covered, strict=True):
-        for having in (True, False):
-            among = here & (own == having)
-            right = (
-                [(rows.given[among] == index).mean() * 100 for rows in (run.splits[split], base)] if among.any() else []
-            )
-            gains[having].append(_signed(float(right[0] - right[1])) if right else None)
-    return [*cells, *gains[True], *gains[False]]
+    return Section("relations", "Every relation", text, [Table.of("relations", "Relations", rows)])
 
 
 def _confusions(runs: Sequence[RelationsRun], split: str) -> Section:
     tables = []
     for run in runs:
-        table = confusion(run.splits[split].gold, run.splits[split].given, len(run.labels)).copy()
+        table = run.confusion(split)
         support = table.sum(axis=1)
         np.fill_diagonal(table, 0)
         order = np.argsort(-table, axis=None, kind="stable")[:PAIRS]
-        pairs = [(int(place) // len(run.labels), int(place) % len(run.labels)) for place in order]
         rows = [
-            (run.title(run.labels[gold]), run.title(run.labels[given]), int(table[gold, given]),
-             f"{100 * table[gold, given] / support[gold]:.1f}")
-            for gold, given in pairs
+            (
+                run.title(gold),
+                run.title(given),
+                int(table[gold, given]),
+                f"{100 * table[gold, given] / support[gold]:.1f}",
+            )
+            for gold, given in zip(*np.unravel_index(order, table.shape), strict=True)
             if table[gold, given]
-        ]  # fmt: skip
+        ]
         header = ("true relation", "given", "samples", "% of the true relation's")
         tables.append(Table(f"confusions-{run.key}", f"{run.name}: the commonest confusions", header, rows))
     return Section("confusions", "Confusions", [f"On {split}."], tables)
@@ -329,27 +323,8 @@ def _vectors(found: RunAnswers, base: RunAnswers) -> Numbers:
     return found.vectors if found.vectors.any() else base.vectors
 
 
-def _matrix(run: RelationsRun, split: str) -> str:
-    """Write how often which relation (column) was given for which (row)."""
-    table = confusion(run.splits[split].gold, run.splits[split].given, len(run.labels))
-    return as_csv([("", *run.labels), *((label, *row) for label, row in zip(run.labels, table.tolist(), strict=True))])
-
-
-def _headlines(runs: Sequence[RelationsRun], splits: Sequence[str]) -> list[str]:
-    lines = []
-    for split in splits:
-        found = runs[0].splits[split]
-        macro = scores(confusion(found.gold, found.given, len(runs[0].labels))).macro()
-        lines.append(f"{split}: {runs[0].name} has a macro F1 of {macro['f1']:.2f} %.")
-    return lines
-
-
-def _two(value: float | None) -> str | None:
-    return None if value is None else f"{value:.2f}"
-
-
-def _three(value: float | None) -> str | None:
-    return None if value is None else f"{value:.3f}"
+def _fixed(value: float | None, digits: int = 2) -> str | None:
+    return None if value is None else f"{value:.{digits}f}"
 
 
 def _signed(value: float) -> str:

@@ -1,10 +1,9 @@
 """Reading run folders of `ebert probe`: what was run, what happened to every question, what the questions were.
 
 The big file, `predictions.jsonl`, is read as a stream: its ranks stay in memory as columns, its answers do not. Whoever
-wants the answers of some questions reads it again (`Run.answers`).
+wants the answers of some questions reads it again (`ProbeRun.answers`).
 """
 
-import json
 import lzma
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert._io import compressed, files
+from ebert._io.records import parse_object
 from ebert.errors import EbertError
 from ebert.probing.filters import FILTERS
 from ebert.probing.metrics import DECIMALS, Outcomes, score
@@ -34,52 +34,27 @@ class ProbeRun:
     folder: Path
     name: str  # distinct among the runs of a report
     info: Mapping[str, Any]
+    encoder: str
+    modes: tuple[str, ...]
+    filters: tuple[str, ...]  # the mildest first
+    is_lama: bool  # so that published figures may stand beside it
+    complete: bool
     ids: tuple[str, ...]
     outcomes: Outcomes
     count: NDArray[np.int64]  # (questions,) how often the entity was linked, or NOT_COVERED, or NO_COUNT
     notes: tuple[str, ...]  # what a reader of the report should know about the reading
 
     @property
-    def modes(self) -> tuple[str, ...]:
-        """The modes that were run."""
-        return tuple(self.info["modes"])
-
-    @property
-    def filters(self) -> tuple[str, ...]:
-        """The filters that were asked for, the mildest first."""
-        return tuple(name for name in FILTERS if name in self.info["filters"])
-
-    @property
-    def is_lama(self) -> bool:
-        """Whether these are LAMA's questions, so that published figures may stand beside them."""
-        return bool(self.info["benchmark"] == "lama")
-
-    @property
-    def complete(self) -> bool:
-        """Whether the run came to its end."""
-        return bool(self.info["complete"])
-
-    @property
-    def warning(self) -> str | None:
-        """What keeps this run from being a result like others, in a few words."""
-        said = []
-        if not self.complete:
-            said.append("incomplete")
-        if self.info.get("limit") is not None:
-            said.append(f"limit {self.info['limit']}")
-        if self.info.get("oracle"):
-            said.append("oracle")
-        return ", ".join(said) or None
+    def warning(self) -> str:
+        """What keeps this run from being a result like others, in a few words; empty if nothing does."""
+        limit, oracle = self.info.get("limit"), self.info.get("oracle")
+        facts = {"incomplete": not self.complete, f"limit {limit}": limit is not None, "oracle": oracle}
+        return ", ".join(words for words, is_so in facts.items() if is_so)
 
     @property
     def label(self) -> str:
         """The name, marked if the run needs a warning: every table and plot uses it."""
         return f"{self.name} ({self.warning})" if self.warning else self.name
-
-    @property
-    def encoder(self) -> str:
-        """The name of the encoder."""
-        return str(self.info["encoder"]["name"])
 
     def has(self, name: str) -> bool:
         """Return whether the run has a file, perhaps compressed."""
@@ -92,16 +67,11 @@ class ProbeRun:
 
     def questions(self) -> dict[str, Mapping[str, Any]]:
         """Read the questions, by id; empty if the run came without them."""
-        return {row["id"]: row for row in _checked(self.folder, "questions.jsonl", ("subject", "text", "answers"))}
+        return {row["id"]: row for row in _rows(self.folder, "questions.jsonl", "subject", "text", "answers")}
 
-    def metrics(self) -> Mapping[str, Any]:
-        """Read the scores as they were written."""
-        path = _find(self.folder, "metrics.json") or self.folder / "metrics.json"
-        return files.read_json(path, A_RUN)
-
-    def names(self) -> list[Mapping[str, Any]]:
-        """Read what the person-name filter found; empty if the run came without it."""
-        return list(_checked(self.folder, "names.jsonl", ("parts", "dropped")))
+    def names(self) -> dict[str, Mapping[str, Any]]:
+        """Read what the person-name filter found, by question; empty if the run came without it."""
+        return {row["id"]: row for row in _rows(self.folder, "names.jsonl", "parts", "dropped")}
 
 
 @dataclass(frozen=True)
@@ -117,20 +87,29 @@ class Column:
         return f"{self.run.label} · {self.mode}"
 
 
-def columns(runs: Sequence[ProbeRun]) -> list[Column]:
-    """Return all modes of all runs."""
-    return [Column(run, mode) for run in runs for mode in run.modes]
-
-
 def read_runs(folders: Sequence[Path]) -> list[ProbeRun]:
     """Read run folders and give them distinct names."""
     if not folders:
         raise EbertError("there is no run to report; give a folder made by 'ebert probe'")
-    found = [folder.resolve() for folder in folders]
-    for number, folder in enumerate(found):
-        if folder in found[:number]:
-            raise EbertError(f"{folders[number]} is given twice")
-    return [read_run(path, name) for path, name in zip(folders, distinct_names(found), strict=True)]
+    return [read_run(folder, name) for folder, name in zip(folders, distinct_names(folders), strict=True)]
+
+
+def distinct_names(folders: Sequence[Path]) -> list[str]:
+    """Name folders by as much of the end of their paths as tells them apart. Raise `EbertError` if one is twice there.
+
+    >>> distinct_names([Path("/a/lama"), Path("/b/lama"), Path("/b/other")])
+    ['a/lama', 'b/lama', 'other']
+    """
+    names = []
+    places = [folder.resolve().parts for folder in folders]
+    for folder, parts in zip(folders, places, strict=True):
+        if places.count(parts) > 1:
+            raise EbertError(f"{folder} is given twice; give every run once")
+        length = 1
+        while sum(other[-length:] == parts[-length:] for other in places) > 1:
+            length += 1
+        names.append("/".join(parts[-length:]))
+    return names
 
 
 def read_run(folder: Path, name: str | None = None) -> ProbeRun:
@@ -139,14 +118,12 @@ def read_run(folder: Path, name: str | None = None) -> ProbeRun:
         raise EbertError(f"there is no run at {folder}")
     info = files.read_json(folder / "run.json", A_RUN)
     _check_info(folder, info)
-    if _find(folder, "predictions.jsonl") is None:
-        raise EbertError(f"{folder} is not {A_RUN}: it has no predictions.jsonl")
     ids: list[str] = []
     count: list[int] = []
     notes: list[str] = []
 
     def rows() -> Iterator[Mapping[str, Any]]:
-        for row in _rows(folder, "predictions.jsonl", cut_short=not info["complete"], notes=notes):
+        for row in _rows(folder, "predictions.jsonl", notes=None if info["complete"] else notes):
             ids.append(row["id"])
             seen = row.get("count")
             count.append(NOT_COVERED if not row.get("covered") else NO_COUNT if seen is None else int(seen))
@@ -161,17 +138,23 @@ def read_run(folder: Path, name: str | None = None) -> ProbeRun:
     if len(set(ids)) < len(ids):
         twice = Counter(ids).most_common(1)[0][0]
         raise EbertError(f"{folder}: the question {twice} is in predictions.jsonl twice; probe again")
-    return ProbeRun(folder, name or folder.resolve().name, info, tuple(ids), outcomes, np.array(count), tuple(notes))
+    return ProbeRun(
+        folder, name or folder.resolve().name, info, str(info["encoder"]["name"]), tuple(info["modes"]),
+        tuple(one for one in FILTERS if one in info["filters"]), info["benchmark"] == "lama", info["complete"],
+        tuple(ids), outcomes, np.array(count), tuple(notes),
+    )  # fmt: skip
 
 
 def _check_info(folder: Path, info: Mapping[str, Any]) -> None:
-    """Raise `EbertError` if a run.json is of another kind or lacks what a report needs."""
+    """Raise `EbertError` if a folder is of another kind or lacks what a report needs."""
     if info.get("kind") != "probe":
         raise EbertError(f"{folder} is not {A_RUN}: its run.json is of kind {info.get('kind')!r}")
     if info.get("format") != 1:
         raise EbertError(f"{folder} has format {info.get('format')!r}, this ebert reads format 1; update ebert")
-    if not info.get("complete") and _find(folder, "predictions.jsonl") is None:
-        raise EbertError(f"{folder} is not finished and has nothing to report yet; give the same command to go on")
+    if _find(folder, "predictions.jsonl") is None:
+        if not info.get("complete"):
+            raise EbertError(f"{folder} is not finished and has nothing to report yet; give the same command to go on")
+        raise EbertError(f"{folder} is not {A_RUN}: it has no predictions.jsonl")
     for name, kind in (("modes", list), ("filters", list), ("encoder", dict), ("complete", bool), ("benchmark", str)):
         if not isinstance(info.get(name), kind):
             raise EbertError(f"{folder / 'run.json'} is damaged: {name!r} is {info.get(name)!r}; probe again")
@@ -184,25 +167,12 @@ def _find(folder: Path, name: str) -> Path | None:
     return next((path for path in (folder / name, folder / f"{name}.xz") if path.is_file()), None)
 
 
-def _checked(folder: Path, name: str, needed: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
-    for number, row in enumerate(_rows(folder, name), 1):
-        for key in needed:
-            if key not in row:
-                raise EbertError(f"{folder / name}:{number} is damaged (no {key!r}); probe again")
-        yield row
-
-
 def _rows(
-    folder: Path,
-    name: str,
-    *,
-    only: Collection[int] | None = None,
-    cut_short: bool = False,
-    notes: list[str] | None = None,
+    folder: Path, name: str, *needed: str, only: Collection[int] | None = None, notes: list[str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Read a file of JSON objects with an id each, one a line; all of them, or only some lines.
+    """Yield the JSON objects of a file, each with an id and what else is `needed`; all, or those of `only` some lines.
 
-    The last line of a run that was killed may be `cut_short`; then it is left out, and the notes say so.
+    With `notes`, the last line may be cut off, as a kill leaves it; then it is left out, and the notes say so.
     """
     path = _find(folder, name)
     if path is None:
@@ -212,45 +182,32 @@ def _rows(
             for number, line in enumerate(compressed.lines(file, path), 1):
                 if only is not None and number not in only:
                     continue
-                row = _parse(line)
-                if row is None and cut_short and not line.endswith(b"\n"):
-                    if notes is not None:
-                        notes.append(f"line {number} of {path.name} was cut off and is left out")
+                try:
+                    row = parse_object(line)
+                except EbertError as error:
+                    if notes is None or line.endswith(b"\n"):
+                        raise EbertError(f"{path}:{number} is damaged ({error}); probe again") from None
+                    notes.append(f"line {number} of {path.name} was cut off and is left out")
                     return
-                if row is None:
-                    raise EbertError(f"{path}:{number} is damaged (not a JSON object with an id); probe again")
+                for key in ("id", *needed):
+                    if key not in row or not isinstance(row["id"], str):
+                        raise EbertError(f"{path}:{number} is damaged (no {key!r}); probe again")
                 yield row
     except (lzma.LZMAError, EOFError) as error:
         raise EbertError(f"{path} is damaged ({error}); restore the file") from None
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
-    try:
-        row = json.loads(line)
-    except ValueError:  # not JSON, or not UTF-8
-        return None
-    return row if isinstance(row, dict) and isinstance(row.get("id"), str) else None
-
-
-def distinct_names(folders: Sequence[Path]) -> list[str]:
-    """Name folders by as much of the end of their paths as tells them apart."""
-    names = []
-    for folder in folders:
-        length = 1
-        same = [other for other in folders if other.name == folder.name]
-        while sum(other.parts[-length:] == folder.parts[-length:] for other in same) > 1:
-            length += 1
-        names.append("/".join(folder.parts[-length:]))
-    return names
-
-
 def recompute(run: ProbeRun) -> tuple[dict[str, Any], list[str]]:
     """Compute the scores of a run from its predictions; also say where `metrics.json` and `run.json` differ."""
-    scores = score(run.outcomes, run.filters)
-    said = list(_counts(run))
-    if not run.has("metrics.json") and not run.complete:
+    scores, said = score(run.outcomes, run.filters), []
+    if run.complete:  # counts are final then
+        for name, found in (("questions", len(run.ids)), ("covered", int(run.outcomes.covered.sum()))):
+            if run.info.get(name) != found:
+                said.append(f"{name}: run.json has {run.info.get(name)!r}, the predictions give {found}")
+    path = _find(run.folder, "metrics.json")
+    if path is None and not run.complete:
         return scores, said  # a run writes its metrics when it is through
-    written = run.metrics()
+    written = files.read_json(path or run.folder / "metrics.json", A_RUN)
     said += differences(written.get("modes"), scores)
     if written.get("limit") != run.info.get("limit"):
         said.append(f"limit: metrics.json has {written.get('limit')}, run.json {run.info.get('limit')}")
@@ -267,12 +224,11 @@ def verified(run: ProbeRun) -> dict[str, Any]:
 
 def complaint(folder: Path, said: list[str]) -> str:
     """Put differences into a message."""
-    more = f"\n  and {len(said) - SHOWN:,} more" if len(said) > SHOWN else ""
-    lines = "".join(f"\n  {line}" for line in said[:SHOWN])
-    return (
-        f"{folder / 'metrics.json'} does not agree with the predictions beside it; "
-        f"probe again or restore the files:{lines}{more}"
-    )
+    more = [f"and {len(said) - SHOWN:,} more"] if len(said) > SHOWN else []
+    return "\n  ".join([
+        f"{folder / 'metrics.json'} does not agree with the predictions beside it; probe again or restore the files:",
+        *said[:SHOWN], *more,
+    ])  # fmt: skip
 
 
 def differences(written: Any, computed: Any, where: str = "") -> Iterator[str]:
@@ -286,22 +242,7 @@ def differences(written: Any, computed: Any, where: str = "") -> Iterator[str]:
                 yield f"{place}: in metrics.json, but the predictions give no such score"
             else:
                 yield from differences(written[key], computed[key], place)
-    elif not _same(written, computed):
-        yield f"{where or 'modes'}: metrics.json has {written!r}, the predictions give {computed!r}"
-
-
-def _same(written: Any, computed: Any) -> bool:
-    if isinstance(written, bool) or not isinstance(written, int | float) or not isinstance(computed, int | float):
-        return False
-    if isinstance(computed, int):
-        return written == computed
-    return abs(written - computed) <= SLACK
-
-
-def _counts(run: ProbeRun) -> Iterator[str]:
-    """Compare the counts of `run.json`, which are final once a run is complete."""
-    if not run.complete:
         return
-    for name, found in (("questions", len(run.ids)), ("covered", int(run.outcomes.covered.sum()))):
-        if run.info.get(name) != found:
-            yield f"{name}: run.json has {run.info.get(name)!r}, the predictions give {found}"
+    slack = SLACK if isinstance(computed, float) else 0
+    if type(written) not in (int, float) or isinstance(computed, Mapping) or not abs(written - computed) <= slack:
+        yield f"{where or 'modes'}: metrics.json has {written!r}, the predictions give {computed!r}"

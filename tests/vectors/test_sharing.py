@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 
 from ebert import EbertError
-from ebert.vectors import catalogue
 
 ADD = """
 import sys, numpy as np
@@ -78,24 +76,6 @@ def test_threads_add_and_read_at_once(store):
     assert len(store) == 9 + 80
 
 
-def test_the_connection_of_a_thread_is_closed_when_it_ends(store, monkeypatch):
-    opened = []
-
-    class Connection(sqlite3.Connection):
-        def __init__(self, *args, **options):
-            opened.append(self)
-            super().__init__(*args, **options)
-
-    real = sqlite3.connect
-    monkeypatch.setattr(catalogue.sqlite3, "connect", lambda *a, **o: real(*a, factory=Connection, **o))
-    thread = threading.Thread(target=store.find, args=("Paris",))
-    thread.start()
-    thread.join()
-    (connection,) = opened
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        connection.execute("SELECT 1")
-
-
 def _child(store, answers):
     try:
         store.add("From the child", np.full(6, 7))
@@ -144,10 +124,14 @@ assert not path.exists()
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_thread_that_comes_after_the_store_was_replaced_is_not_given_names_of_the_new_one(store, make):
+def test_whoever_has_a_store_open_goes_on_with_the_old_one_when_it_is_replaced(store, make):
     with make("other", entities=[f"T{i}" for i in range(9)], redirects=[], wikidata=[]) as other:
         assert store.find("Paris") is not None
         other.save(store.path, overwrite=True).close()
-    assert store.find("Paris") is not None  # this thread goes on with the old files
-    with ThreadPoolExecutor(1) as pool, pytest.raises(EbertError, match="open it again"):
-        pool.submit(store.find, "T1").result()
+    with ThreadPoolExecutor(1) as pool:
+        for find in (store.find, lambda name: pool.submit(store.find, name).result()):
+            assert find("Paris") is not None
+            assert find("T1") is None
+    store.close()
+    with pytest.raises(EbertError, match="open it again"):
+        store.find("T1")

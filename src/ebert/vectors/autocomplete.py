@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert.text import letters, titles
-from ebert.vectors.catalogue import Names
 from ebert.vectors.entity import Entity
-from ebert.vectors.lookup import Lookup, words_in
+from ebert.vectors.lookup import ADDED_AT, MADE_AT, Lookup, words_in
 
 LOOKED_AT = 200  # titles that have the typed words somewhere; a hundred thousand have "of the"
 SIMILAR = 60  # titles compared letter by letter, for each way of missing one
@@ -125,45 +124,37 @@ class Autocomplete:
     def _begin(self, key: str, count: int) -> Iterator[Entity]:
         made, later = self._indexes()
         for number in (0, 1):  # titles, then redirects
-            if later is not None:
-                rows = later[number].best(key, count)
-                yield from (found for row in rows if (found := self._names.overlay.at(row)))
-            rows = made[number].best(key, count)
-            yield from (now for row in rows if (now := self._names.current(self._names.catalogue.at(row))))
+            for query, index in ((ADDED_AT, later), (MADE_AT, made)):
+                found = (self._names.first(query, row) for row in index[number].best(key, count))
+                yield from (entity for entity in found if entity is not None)
 
-    def _within(self, key: str) -> Iterator[Entity]:
-        """Yield entities whose titles have all the words, the last of which may be begun only."""
+    def _within(self, key: str) -> list[Entity]:
+        """Return entities whose titles have all the words, the last of which may be begun only; usual ones first."""
         words = words_in(key)
         if not words or max(map(len, words)) < SHORTEST:
-            return
+            return []
         if len(words[-1]) < SHORTEST:
             words = words[:-1]  # a letter or two would match half of Wikipedia
         match = " ".join([*(f'"{word}"' for word in words[:-1]), f'"{words[-1]}"*'])
-        if self._names.overlay:
-            yield from _usual(self._names.overlay.matching(match, LOOKED_AT))
-        made = _usual(self._names.catalogue.matching(match, LOOKED_AT))
-        yield from (now for entity in made if (now := self._names.current(entity)))
+        found = self._names.matching(match, LOOKED_AT)
+        return sorted(found, key=lambda one: (not one.added, -(one.count or 0), len(one.title), one.title))
 
-    def _indexes(self) -> tuple[tuple[Beginnings, Beginnings], tuple[Beginnings, Beginnings] | None]:
+    def _indexes(self) -> tuple[tuple[Beginnings, Beginnings], tuple[Beginnings, Beginnings]]:
         with self._lock:
             if self._made is None:
-                self._made = _sorted(self._names.catalogue)
-            overlay = self._names.overlay
-            if overlay and self._stamp != (stamp := overlay.stamp()):
-                self._later, self._stamp = _sorted(overlay), stamp
+                self._made = self._sort("")
+            if self._later is None or self._stamp != self._names.stamp:
+                self._stamp, self._later = self._names.stamp, self._sort("added.")
             return self._made, self._later
 
-
-def _sorted(names: Names) -> tuple[Beginnings, Beginnings]:
-    """Sort titles and redirects."""
-    query = "SELECT row, title, coalesce(count, 0) FROM entities WHERE row > ? ORDER BY row"
-    titles = Beginnings((title, row, count) for row, title, count in names.pages(query, -1))
-    query = (
-        "SELECT r.title, row, coalesce(count, 0) FROM redirects r JOIN entities USING (row)"
-        " WHERE r.title > ? ORDER BY r.title"
-    )
-    return titles, Beginnings(names.pages(query, ""))
-
-
-def _usual(entities: list[Entity]) -> list[Entity]:
-    return sorted(entities, key=lambda entity: (-(entity.count or 0), len(entity.title), entity.title))
+    def _sort(self, tables: str) -> tuple[Beginnings, Beginnings]:
+        """Sort titles and redirects."""
+        titles = f"SELECT row, title, coalesce(count, 0) FROM {tables}entities WHERE row > ? ORDER BY row"
+        redirects = (
+            f"SELECT r.title, e.row, coalesce(count, 0) FROM {tables}redirects r"
+            f" JOIN {tables}entities e ON e.row = r.row WHERE r.title > ? ORDER BY r.title"
+        )
+        pages = self._names.catalogue.pages
+        return Beginnings((title, row, count) for row, title, count in pages(titles, -1)), Beginnings(
+            pages(redirects, "")
+        )

@@ -1,31 +1,27 @@
 """Stores made from another store: all of it with what was added, one that takes additions, one with other surfaces."""
 
 import bisect
-import os
+import itertools
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ebert._io import files
+from ebert._io import files, staging
 from ebert.errors import EbertError
 from ebert.vectors import layout
 from ebert.vectors.catalogue import PAGE, SCHEMA, Surface
 from ebert.vectors.entity import Entity
-from ebert.vectors.writer import StoreWriter, insert_surfaces
+from ebert.vectors.writer import FAST, StoreWriter, insert_surfaces
 
 if TYPE_CHECKING:
-    from ebert.vectors.added import Added
     from ebert.vectors.store import Vectors
-
-TABLES = ("surfaces", "mentions")
 
 
 def copy_on_write(store: "Vectors") -> "Vectors":
@@ -73,22 +69,17 @@ def with_surfaces(
 
 def _replace_surfaces(path: Path, surfaces: Iterable[Surface]) -> None:
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -100000;")
-        for table in TABLES:
-            connection.execute(f"DROP TABLE IF EXISTS {table}")
-        for statement in SCHEMA.split(";"):
-            if any(f"CREATE TABLE {table} " in statement for table in TABLES):
+        connection.executescript(FAST)
+        for statement in SCHEMA:
+            table = statement.split()[2]
+            if table in ("surfaces", "mentions"):
+                connection.execute(f"DROP TABLE IF EXISTS {table}")
                 connection.execute(statement)
-        given, first = iter(surfaces), 0
-        while batch := list(islice(given, PAGE)):
-            insert_surfaces(connection, batch, first)
-            first += len(batch)
-        if not first:
+        if not insert_surfaces(connection, surfaces):
             raise EbertError("no surface of the new table has an entity that the store knows; is it for this store?")
         connection.commit()
         connection.execute("VACUUM")
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+    staging.sync(path)
 
 
 def _link(source: Path, target: Path, link: Callable[[Path, Path], None]) -> None:
@@ -98,66 +89,77 @@ def _link(source: Path, target: Path, link: Callable[[Path, Path], None]) -> Non
         shutil.copyfile(source, target)
 
 
+class _Rows:
+    """Where the entities of a store, and those added to it up to now, stand in a copy without removed ones."""
+
+    def __init__(self, store: "Vectors") -> None:
+        overlay = store.overlay
+        with overlay.session().lock:  # others may add meanwhile
+            self.hides = dict(overlay.rows("SELECT row, hides FROM added.entities"))
+            self.added = list(overlay.all())
+            self.gone = overlay.hidden() - set(self.hides.values())
+            self.aliases = overlay.rows(
+                "SELECT r.title, e.title FROM added.redirects r JOIN added.entities e ON e.row = r.row"
+            )
+            self.ids = overlay.rows("SELECT row, id FROM added.ids")
+            self.surfaces = overlay.rows("SELECT surface, row FROM added.surfaces ORDER BY surface, row")
+        self._removed = sorted(self.gone)
+        new = (row for row in sorted(self.hides) if self.hides[row] is None)
+        self._places = dict(zip(new, itertools.count(len(store.entity_matrix) - len(self.gone)), strict=False))
+
+    def made(self, row: int) -> int:
+        """Return the new row of an entity that the store was made with."""
+        return row - bisect.bisect(self._removed, row)
+
+    def later(self, row: int) -> int:
+        """Return the new row of an added entity: after all others, or in the place of the one it replaced."""
+        hidden = self.hides[row]
+        return self._places[row] if hidden is None else self.made(hidden)
+
+
 def fill_from_store(writer: StoreWriter, store: "Vectors") -> None:
     """Copy a store, added entities among the others, replaced ones in their places, without removed ones."""
-    catalogue, overlay = store.catalogue, store.overlay
+    catalogue, rows = store.catalogue, _Rows(store)
     for start in range(0, len(store.word_matrix), PAGE):
         query = "SELECT word, count FROM words WHERE row >= ? AND row < ? ORDER BY row"
         words = catalogue.rows(query, (start, start + PAGE))
         learned = None if store.word_outputs is None else store.word_outputs[start : start + PAGE]
         names, counts = [word for word, _ in words], [count for _, count in words]
         writer.add("words", names, store.word_matrix[start : start + PAGE], counts=counts, outputs=learned)
-    later: list[Added] = []
-    replaced: dict[int, Added] = {}
-    for added in overlay.all():
-        if added.hides is None:
-            later.append(added)
-        else:
-            replaced[added.hides] = added
-    gone = overlay.hidden() - replaced.keys()
-    removed = sorted(gone)
-    total = len(store.entity_matrix) - len(removed)
-    places = {added.entity.row: total + index for index, added in enumerate(later)}  # from rows of the overlay to here
-    places |= {added.entity.row: row - bisect.bisect(removed, row) for row, added in replaced.items()}
-    for start in range(0, len(store.entity_matrix), PAGE):
-        rows = catalogue.entities("entities e WHERE row >= ? AND row < ? ORDER BY row", (start, start + PAGE))
-        block = np.array(store.entity_matrix[start : start + PAGE], np.float32)
-        for index, entity in enumerate(rows):
-            if entity.row in replaced:
-                rows[index], block[index] = replaced[entity.row].entity, replaced[entity.row].vector
-        if gone:
-            kept = [index for index in range(len(rows)) if start + index not in gone]
-            rows, block = [rows[index] for index in kept], block[kept]
-        _add_entities(writer, rows, block)
-    for start in range(0, len(later), PAGE):
-        part = later[start : start + PAGE]
-        _add_entities(writer, [added.entity for added in part], np.stack([added.vector for added in part]))
-    if overlay:
-        writer.redirects((title, target.title) for title, target in overlay.redirects())  # they go before the others
-    writer.redirects((title, target.title) for title, target in catalogue.redirects() if target.row not in gone)
-    ids = {row - bisect.bisect(removed, row): own for row, own in catalogue.ids() if row not in gone}
-    ids.update({places[row]: own for row, own in overlay.ids() if row in places} if overlay else {})
-    writer.ids(sorted(ids.items()))
-    writer.surfaces(_surfaces(store, places, removed))
+    given = _entities(store, rows)
+    while batch := list(itertools.islice(given, PAGE)):
+        entities = [entity for entity, _ in batch]
+        writer.add(
+            "entities", [entity.title for entity in entities], np.stack([vector for _, vector in batch]),
+            counts=[entity.count for entity in entities], wikidata=[entity.wikidata for entity in entities],
+        )  # fmt: skip
+    writer.redirects(rows.aliases)  # they go before the others
+    query = (
+        "SELECT r.title, e.title, e.row FROM redirects r JOIN entities e ON e.row = r.row WHERE r.title > ? ORDER BY 1"
+    )
+    writer.redirects((title, target) for title, target, row in catalogue.pages(query, "") if row not in rows.gone)
+    ids = {rows.made(row): own for row, own in catalogue.rows("SELECT row, id FROM ids") if row not in rows.gone}
+    writer.ids(sorted((ids | {rows.later(row): own for row, own in rows.ids}).items()))
+    writer.surfaces(_surfaces(store, rows))
 
 
-def _add_entities(writer: StoreWriter, entities: Sequence[Entity], vectors: NDArray[np.float32]) -> None:
-    counts, numbers = [entity.count for entity in entities], [entity.wikidata for entity in entities]
-    writer.add("entities", [entity.title for entity in entities], vectors, counts=counts, wikidata=numbers)
+def _entities(store: "Vectors", rows: _Rows) -> Iterator[tuple[Entity, NDArray[Any]]]:
+    replaced = {rows.hides[entity.row]: (entity, vector) for entity, vector in rows.added}
+    query = "SELECT row, title, count, wikidata FROM entities WHERE row > ? ORDER BY row"
+    for row, title, count, wikidata in store.catalogue.pages(query, -1):
+        if row not in rows.gone:
+            yield replaced.get(row) or (Entity(title, row, count, wikidata), store.entity_matrix[row])
+    yield from (one for one in rows.added if rows.hides[one[0].row] is None)
 
 
-def _surfaces(store: "Vectors", places: dict[int, int], removed: list[int]) -> Iterator[Surface]:
+def _surfaces(store: "Vectors", rows: _Rows) -> Iterator[Surface]:
     """Yield the surfaces of a store, those of added entities among them: each counts as linked once."""
     more: dict[str, list[int]] = {}
-    for surface, row in store.overlay.surfaces():
-        if row in places:  # others may have been added since
-            more.setdefault(surface, []).append(places[row])
-    gone = set(removed)
+    for surface, row in rows.surfaces:
+        more.setdefault(surface, []).append(rows.later(row))
     for surface, occurrences, mentions in store.catalogue.surfaces():
-        if removed:
-            mentions = [(row - bisect.bisect(removed, row), count) for row, count in mentions if row not in gone]
-        known = {row for row, _ in mentions}
-        new = [row for row in more.pop(surface, ()) if row not in known]
-        yield surface, occurrences + len(new), [*mentions, *((row, 1) for row in new)]
-    for surface, rows in more.items():
-        yield surface, store.catalogue.mentions(surface)[0] + len(rows), [(row, 1) for row in rows]
+        meant = {rows.made(row): count for row, count in mentions if row not in rows.gone}
+        new = dict.fromkeys((row for row in more.pop(surface, ()) if row not in meant), 1)
+        yield surface, occurrences + len(new), list((meant | new).items())
+    for surface, places in more.items():
+        yield surface, (store.word_count(surface) or 0) + len(places), [(row, 1) for row in places]

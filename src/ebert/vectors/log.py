@@ -13,21 +13,23 @@ import struct
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ebert._io import files
 from ebert.errors import EbertError
-from ebert.vectors.catalogue import SEARCH, Database, Names
+from ebert.vectors.catalogue import SEARCH, Database
 
 MAGIC = b"ebert additions 1\n"
 HEADER = struct.Struct("<4sIIII")  # mark, bytes of names, bytes of vectors, CRC-32 of both, CRC-32 of the header so far
 MARK = b"ADD\n"
 MOST = 1 << 28  # bytes of names or vectors in a frame: what a reader is ready to hold
+LIMITS = {"row": 1 << 31, "hides": 1 << 31, "count": 1 << 31, "wikidata": 1 << 62}  # of numbers
 OLD = "added.sqlite"
 OLD_SCHEMA = (
     "CREATE TABLE entities (row INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, count INTEGER,"
@@ -55,8 +57,17 @@ class Addition:
     surfaces: tuple[str, ...] = ()  # words that name it in text
     removed: bool = False  # it, or the entity that it hides, is taken away; its vector means nothing
 
-
-FIELDS = [field.name for field in fields(Addition)]
+    def check(self) -> None:
+        """Raise `TypeError` if there are values that no reader would take."""
+        own = () if self.id is None else (self.id,)
+        if not all(isinstance(text, str) for text in (self.title, *self.aliases, *self.surfaces, *own)):
+            raise TypeError("a name is not text")
+        if type(self.removed) is not bool:
+            raise TypeError(f"removed cannot be {self.removed!r:.40}")
+        for name, limit in LIMITS.items():
+            number = getattr(self, name)
+            if not (number is None and name != "row") and not (type(number) is int and 0 <= number < limit):
+                raise TypeError(f"{name} cannot be {number!r:.40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +81,31 @@ class Frame:
 
 def pack(additions: Sequence[Addition], vectors: NDArray[np.float32]) -> bytes:
     """Return the frame of a transaction; `vectors` has the shape (additions, dimension)."""
-    records = [{name: value for name in FIELDS if _is_given(value := getattr(one, name))} for one in additions]
-    names = json.dumps(records, ensure_ascii=False, separators=(",", ":")).encode()
-    numbers = np.ascontiguousarray(vectors, "<f4").tobytes()
     for one in additions:
         try:
-            check(one)  # nobody could read it otherwise
+            one.check()  # nobody could read it otherwise
         except TypeError as error:
             raise EbertError(f"{one.title!r} cannot be added: {error}") from None
+    records = [
+        {field.name: value for field in fields(one) if (value := getattr(one, field.name)) != field.default}
+        for one in additions
+    ]
+    names = json.dumps(records, ensure_ascii=False, separators=(",", ":")).encode()
+    numbers = np.ascontiguousarray(vectors, "<f4").tobytes()
     if max(len(names), len(numbers)) > MOST:
         raise EbertError(f"{len(additions):,} entities are too many for one transaction; add fewer at a time")
     start = HEADER.pack(MARK, len(names), len(numbers), zlib.crc32(numbers, zlib.crc32(names)), 0)[:-4]
     return start + struct.pack("<I", zlib.crc32(start)) + names + numbers
 
 
-def _is_given(value: object) -> bool:
-    return value is not None and value is not False and value != ()
-
-
 def read(file: IO[bytes], start: int, path: Path, dimension: int) -> Iterator[Frame]:
     """Read the frames of a log from `start` (0 or the end of a frame) on. A last frame that is not whole is left."""
-    size = os.fstat(file.fileno()).st_size
+    size = file.seek(0, os.SEEK_END)
     file.seek(start)
     if start == 0:
         magic = file.read(len(MAGIC))
         if not MAGIC.startswith(magic):
             raise damaged(path, "it does not begin as one")
-        if len(magic) < len(MAGIC):
-            return
         start = len(MAGIC)
     while header := file.read(HEADER.size):
         if (lengths := _lengths(header)) is None:
@@ -112,7 +120,10 @@ def read(file: IO[bytes], start: int, path: Path, dimension: int) -> Iterator[Fr
             if end < size:
                 raise damaged(path, f"the additions at byte {start:,} are not what was written")
             return
-        yield Frame(_parse(text, len(vectors), path, dimension), end - lengths[1], end)
+        additions = _parse(text, path)
+        if len(vectors) != 4 * len(additions) * dimension:
+            raise _of_another_store(path, len(vectors) // 4 // max(1, len(additions)), dimension)
+        yield Frame(additions, end - lengths[1], end)
         start = end
 
 
@@ -123,36 +134,28 @@ def append(path: Path, end: int, frame: bytes) -> None:
     """
     # Without a buffer: what a full disk leaves in it would be written when the file is closed.
     with path.open("r+b", buffering=0) as file:
-        start = end or len(MAGIC)
-        if end and not is_unfinished(file, end):
+        if end and not _is_unfinished(file, end):
             file.seek(end)
             with files.replacing(path.with_name(f"{path.name}.damaged")) as kept:
                 kept.write(file.read())
-        file.truncate(start)
+        file.truncate(end)
         try:
-            if not end:
-                _write(file, 0, MAGIC)
-            _write(file, start, frame)
+            file.seek(end)
+            left = memoryview(frame if end else MAGIC + frame)
+            while left:
+                left = left[file.write(left) :]
             os.fsync(file.fileno())
         except BaseException:
-            file.truncate(start)
+            file.truncate(end)
             raise
 
 
-def _write(file: IO[bytes], place: int, data: bytes) -> None:
-    """Write all of the data to a file that has no buffer."""
-    file.seek(place)
-    left = memoryview(data)
-    while left:
-        left = left[file.write(left) :]
-
-
-def is_unfinished(file: IO[bytes], start: int) -> bool:
+def _is_unfinished(file: IO[bytes], start: int) -> bool:
     """Return whether what follows the last whole frame is the beginning of one, as a writer leaves that was killed.
 
     Otherwise it may be an addition that was acknowledged, and damaged since.
     """
-    size = os.fstat(file.fileno()).st_size
+    size = file.seek(0, os.SEEK_END)
     file.seek(start)
     header = file.read(HEADER.size)
     if len(header) < HEADER.size or not (header + file.read()).strip(b"\0"):
@@ -179,39 +182,16 @@ def _frame_follows(file: IO[bytes]) -> bool:
     return False
 
 
-def _parse(text: bytes, size: int, path: Path, dimension: int) -> list[Addition]:
+def _parse(text: bytes, path: Path) -> list[Addition]:
+    additions = []
     try:
-        additions = [_addition(record) for record in json.loads(text)]
+        for record in json.loads(text):
+            lists = {name: tuple(record.get(name, ())) for name in ("aliases", "surfaces")}
+            additions.append(Addition(**(record | lists)))
+            additions[-1].check()
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise damaged(path, str(error)) from None
-    width = size // 4 // max(1, len(additions))
-    if size != 4 * len(additions) * dimension:
-        raise EbertError(
-            f"{path} has vectors of dimension {width} in a store of dimension {dimension}; "
-            "the files are not of one store: remove or restore it"
-        )
     return additions
-
-
-def _addition(record: Any) -> Addition:
-    aliases, surfaces = tuple(record.pop("aliases", ())), tuple(record.pop("surfaces", ()))
-    addition = Addition(**record, aliases=aliases, surfaces=surfaces)
-    check(addition)
-    return addition
-
-
-def check(addition: Addition) -> None:
-    """Raise `TypeError` if an addition has values that no reader would take."""
-    own = () if addition.id is None else (addition.id,)
-    if not all(isinstance(text, str) for text in (addition.title, *addition.aliases, *addition.surfaces, *own)):
-        raise TypeError("a name is not text")
-    if type(addition.removed) is not bool:
-        raise TypeError(f"removed cannot be {addition.removed!r:.40}")
-    most = {"row": 1 << 31, "hides": 1 << 31, "count": 1 << 31, "wikidata": 1 << 62}
-    for name, limit in most.items():
-        number = getattr(addition, name)
-        if not (number is None and name != "row") and not (type(number) is int and 0 <= number < limit):
-            raise TypeError(f"{name} cannot be {number!r:.40}")
 
 
 def damaged(path: Path, why: str) -> EbertError:
@@ -219,8 +199,15 @@ def damaged(path: Path, why: str) -> EbertError:
     return EbertError(f"{path} is damaged ({why}); restore it, or remove it and lose what was added to the store")
 
 
-def read_sqlite(path: Path, dimension: int) -> Iterator[tuple[Addition, NDArray[np.float32]]]:
-    """Read all additions with their vectors.
+def _of_another_store(path: Path, width: int, dimension: int) -> EbertError:
+    return EbertError(
+        f"{path} has vectors of dimension {width} in a store of dimension {dimension}; "
+        "the files are not of one store: remove or restore it"
+    )
+
+
+def from_sqlite(path: Path, dimension: int) -> bytes:
+    """Return the log that has what version 0.1 added.
 
     A journal beside the file is of a writer that died. Playing it would be SQLite's business, but it may have come with
     the file from elsewhere, and then could do harm.
@@ -233,36 +220,30 @@ def read_sqlite(path: Path, dimension: int) -> Iterator[tuple[Addition, NDArray[
                 f"removes it. Otherwise remove it together with {path.name}, and lose what was added to the store"
             )
     if not path.stat().st_size:
-        return
-    names = Database(path, OLD_SCHEMA)
-    try:
-        for addition in collect(names) if names.has("entities") else ():  # else of a first one that was rolled back
-            vector = np.frombuffer(
-                names.rows("SELECT vector FROM entities WHERE row = ?", (addition.row,))[0][0], "<f4"
-            )
-            if len(vector) != dimension:
-                raise EbertError(
-                    f"{path} has a vector of dimension {len(vector)} in a store of dimension {dimension}; "
-                    "the files are not of one store: remove or restore it"
+        return b""
+    with closing(Database(path, OLD_SCHEMA)) as old:
+        tables = {name for (name,) in old.rows("SELECT name FROM sqlite_master")}
+        if "entities" not in tables:  # of a first addition that was rolled back
+            return b""
+        names: dict[str, dict[int, list[str]]] = {}
+        for table, column in (("redirects", "title"), ("surfaces", "surface"), ("ids", "id")):
+            names[table] = defaultdict(list)
+            for name, row in old.rows(f"SELECT {column}, row FROM {table}") if table in tables else ():
+                names[table][row].append(name)
+        log = [MAGIC]
+        query = "SELECT row, title, hides, count, wikidata, vector FROM entities WHERE row > ? ORDER BY row"
+        try:
+            for row, title, hides, count, wikidata, vector in old.pages(query, -1 << 62):
+                own = next(iter(names["ids"][row]), None)
+                others = tuple(names["redirects"][row]), tuple(names["surfaces"][row])
+                addition, array = (
+                    Addition(title, row, hides, count, wikidata, own, *others),
+                    np.frombuffer(vector, "<f4"),
                 )
-            check(addition)
-            yield addition, vector
-    except (TypeError, ValueError) as error:  # values of other types than the columns have
-        raise EbertError(f"{path} is damaged ({error}); remove or restore it") from None
-    finally:
-        names.close()
-
-
-def collect(names: Names) -> Iterator[Addition]:
-    """Yield the entities in tables of additions, by row, with all their names."""
-    aliases: dict[int, list[str]] = defaultdict(list)
-    surfaces: dict[int, list[str]] = defaultdict(list)
-    for title, row in names.rows("SELECT title, row FROM redirects ORDER BY title"):
-        aliases[row].append(title)
-    for surface, row in names.rows("SELECT surface, row FROM surfaces") if names.has("surfaces") else ():
-        surfaces[row].append(surface)
-    ids = dict(names.ids())
-    query = "SELECT title, row, hides, count, wikidata FROM entities ORDER BY row"
-    for title, row, hides, count, wikidata in names.rows(query):
-        others = tuple(aliases[row]), tuple(surfaces[row])
-        yield Addition(title, row, hides, count, wikidata, ids.get(row), *others)
+                if len(array) != dimension:
+                    raise _of_another_store(path, len(array), dimension)
+                addition.check()
+                log.append(pack([addition], array))
+        except (TypeError, ValueError) as error:  # values of other types than the columns have
+            raise EbertError(f"{path} is damaged ({error}); remove or restore it") from None
+        return b"".join(log)

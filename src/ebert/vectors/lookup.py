@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from ebert.errors import UnknownNameError
 from ebert.text import letters, titles
 from ebert.vectors.added import Overlay
-from ebert.vectors.catalogue import Catalogue, Names
+from ebert.vectors.catalogue import PAGE, Catalogue
 from ebert.vectors.entity import Candidate, Entity
 from ebert.wikipedia.tokens import WordsOf, words_of
 
@@ -20,6 +21,50 @@ CLOSE = 0.4  # the least likeness of a title worth showing
 
 _WORD = re.compile(r"[^\W_]+")
 _APART = re.compile(r"\s*\([^()]*\)$")  # what tells a title from others: nobody writes it in running text
+
+# Entities `e` of some tables with a condition, among what was added.
+LATER = "SELECT e.title, e.row, e.count, e.wikidata, 1{more} FROM {source} WHERE {condition}"
+# The same among those that the store was made with: as they are now, so without removed ones.
+MADE = (
+    "SELECT e.title, coalesce(a.row, e.row), iif(a.row IS NULL, e.count, a.count),"
+    " iif(a.row IS NULL, e.wikidata, a.wikidata), a.row IS NOT NULL{more}"
+    " FROM {source} LEFT JOIN added.entities a ON a.hides = e.row WHERE {condition}"
+    " AND (a.row IS NOT NULL OR NOT EXISTS (SELECT 1 FROM added.removed gone WHERE gone.hides = e.row))"
+)
+
+
+def _made(source: str, condition: str, more: str = "") -> str:
+    return MADE.format(source=source.format(""), condition=condition, more=more)
+
+
+def _later(source: str, condition: str) -> str:
+    return LATER.format(source=source.format("added."), condition=condition, more="")
+
+
+def _both(source: str, condition: str) -> str:
+    """Return a query for entities, added ones first. In the source, {0} stands before the name of each table."""
+    return f"{_later(source, condition)} UNION ALL {_made(source, condition)}"
+
+
+_ENTITIES = "{0}entities e"
+TITLED = _both(_ENTITIES, "e.title = ?1")
+REDIRECTED = _both("{0}redirects r JOIN {0}entities e ON e.row = r.row", "r.title = ?1")
+NUMBERED = _both(_ENTITIES, "e.wikidata = ?1")
+IDENTIFIED = _both("{0}ids i JOIN {0}entities e ON e.row = i.row", "i.id = ?1")
+MADE_AT, ADDED_AT = _made(_ENTITIES, "e.row = ?1"), _later(_ENTITIES, "e.row = ?1")
+MADE_PAGE = _made(_ENTITIES, "e.row >= ?1 AND e.row < ?2") + " ORDER BY e.row"
+BEGINNING = [make(_ENTITIES, "e.title >= ?1 AND e.title < ?2") + " LIMIT ?3" for make in (_later, _made)]
+MATCHING = [
+    make("{0}search s JOIN {0}entities e ON e.row = s.rowid", "s.search MATCH ?1") + " LIMIT ?2"
+    for make in (_later, _made)
+]
+MENTIONED = _made("mentions m JOIN entities e ON e.row = m.row", "m.surface = ?1 AND m.count > 0", ", m.count")
+NAMED = _later("{0}surfaces s JOIN {0}entities e ON e.row = s.row", "s.surface = ?1")
+SEARCHABLE = (  # brings the search index of what was added up to date
+    "INSERT INTO added.search (rowid, title) SELECT row, title FROM added.entities"
+    " WHERE row > (SELECT row FROM added.searched)",
+    "UPDATE added.searched SET row = coalesce((SELECT max(row) FROM added.entities), -1)",
+)
 
 
 class Lookup:
@@ -41,17 +86,13 @@ class Lookup:
         a Wikipedia page, or a Wikidata id where the store knows ids. Titles go before redirects, and both before ids;
         last come the ids that somebody's own knowledge base gave to entities.
         """
-        overlay = self._overlay()
-        if overlay is None and (exact := self.catalogue.titled([name])):  # most names are titles as they are
-            return exact[1]
+        if exact := self.first(TITLED, name):  # most names are titles as they are
+            return exact
         forms = titles.spellings(name)
-        for step in (Names.titled, Names.redirected):
-            made = step(self.catalogue, forms)
-            later = step(overlay, forms) if overlay is not None else None
-            if later and (not made or later[0] <= made[0]):
-                return later[1]
-            if made and (found := made[1] if overlay is None else overlay.current(made[1])):
-                return found
+        for query in (TITLED, REDIRECTED):
+            for form in forms:
+                if found := self.first(query, form):
+                    return found
         number = titles.wikidata_id(name)
         return (self.find_wikidata(number) if number is not None else None) or self.find_id(name)
 
@@ -73,35 +114,47 @@ class Lookup:
 
     def find_id(self, id: str) -> Entity | None:  # noqa: A002
         """Return the entity that was added with this own id, or None. Unlike `find`, it never takes it for a title."""
-        overlay, id = self._overlay(), id.strip()  # noqa: A001
-        later = overlay.identified(id) if overlay is not None else None
-        return later or self.current(self.catalogue.identified(id))
+        return self.first(IDENTIFIED, id.strip())
 
     def find_wikidata(self, number: int) -> Entity | None:
         """Return the entity with this Wikidata id (60 for Q60), or None. Unlike `find`, it tries nothing else."""
-        overlay = self._overlay()
-        later = overlay.numbered(number) if overlay is not None else None
-        return later or self.current(self.catalogue.numbered(number))
+        return self.first(NUMBERED, number)
 
-    def current(self, entity: Entity | None) -> Entity | None:
-        """Return what an entity of the catalogue is now: itself, what replaced it, or None if it was removed."""
-        overlay = self._overlay()
-        return entity if entity is None or overlay is None else overlay.current(entity)
+    def made(self, title: str) -> Entity | None:
+        """Return the entity of this title that the store was made with, whatever became of it, or None."""
+        found = self.catalogue.rows("SELECT title, row, count, wikidata FROM entities WHERE title = ?", (title,))
+        return Entity(*found[0]) if found else None
+
+    def first(self, query: str, value: int | str) -> Entity | None:
+        """Return the first entity of a query, one of those above."""
+        return next(iter(self.select(query, value)), None)
+
+    def select(self, query: str, *values: int | str) -> list[Entity]:
+        """Return the entities of a query, one of those above."""
+        found = self.overlay.rows(query, values)
+        return [Entity(title, row, count, number, bool(added)) for title, row, count, number, added in found]
 
     def id_of(self, entity: Entity) -> str | None:
         """Return the own id that an entity was added with, or None."""
-        if not entity.added:
-            return self.catalogue.id_of(entity.row)
-        hidden = self.overlay.hides(entity.row)
-        return self.overlay.id_of(entity.row) or (self.catalogue.id_of(hidden) if hidden is not None else None)
+        found = self._of(entity, "SELECT id FROM {}ids WHERE row = ?")
+        return found[0] if found else None
 
     def aliases(self, entity: Entity, count: int = 50) -> list[str]:
-        """Return other names that find an entity, in the order of their letters."""
-        row = self.overlay.hides(entity.row) if entity.added else entity.row
-        found = set(self.catalogue.redirects_to(row, count)) if row is not None else set()
+        """Return other names that find an entity, in the order of their letters.
+
+        Of a store all redirects are gone through, which takes a second for ten million.
+        """
+        found = self._of(entity, f"SELECT title FROM {{}}redirects WHERE row = ? LIMIT {int(count)}")
+        return sorted(set(found))[:count]
+
+    def _of(self, entity: Entity, query: str) -> list[Any]:
+        """Return what a query gives for the row of an entity, and for the row that it took the place of."""
+        made: int | None = entity.row
+        found = []
         if entity.added:
-            found.update(self.overlay.redirects_to(entity.row, count))
-        return sorted(found)[:count]
+            found = self.overlay.rows(query.format("added."), (entity.row,))
+            ((made,),) = self.overlay.rows("SELECT hides FROM added.entities WHERE row = ?", (entity.row,)) or [(None,)]
+        return [value for (value,) in (*found, *self.overlay.rows(query.format(""), (made,)))]
 
     # Words, and all names
 
@@ -117,11 +170,15 @@ class Lookup:
 
     def titles(self) -> Iterator[tuple[str, int]]:
         """Yield all titles and redirects (without those of added entities), with their rows."""
-        yield from self.catalogue.titles()
+        for start in range(0, self.catalogue.sizes["entities"], PAGE):
+            yield from zip(
+                self.catalogue.names("entities", start, start + PAGE), range(start, start + PAGE), strict=False
+            )
+        yield from self.catalogue.pages("SELECT title, row FROM redirects WHERE title > ? ORDER BY title", "")
 
     def added(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Yield the entities that were added to the store: titles and vectors."""
-        yield from ((added.entity.title, added.vector) for added in self.overlay.all())
+        yield from ((entity.title, vector) for entity, vector in self.overlay.all())
 
     def added_names(self) -> Iterator[tuple[int | str | None, ...]]:
         """Yield titles, counts, Wikidata and own ids, aliases and surfaces of what was added, to compare them."""
@@ -148,9 +205,8 @@ class Lookup:
 
         Last come those that look like others (`letters.oddity`), unless the wanted one does so too.
         """
-        places: list[Names] = [self.catalogue, self.overlay] if self.overlay else [self.catalogue]
         forms = titles.spellings(name)[:2]
-        found = {one.title: one for names in places for form in forms for one in _candidates(names, form, most)}
+        found = {one.title: one for form in forms for one in self._sharing(form, most)}
         odd = letters.oddity(wanted) is not None
         compare = difflib.SequenceMatcher(b=wanted.casefold(), autojunk=False)
 
@@ -160,8 +216,25 @@ class Lookup:
 
         scores = {title: score for title in found if (score := likeness(title)) > CLOSE}
         order = sorted(scores, key=lambda title: (not odd and letters.oddity(title) is not None, -scores[title], title))
-        now = (found[title] if found[title].added else self.current(found[title]) for title in order)
-        return [entity for entity in now if entity is not None][:count]
+        return [found[title] for title in order[:count]]
+
+    def matching(self, match: str, most: int) -> list[Entity]:
+        """Return entities by an FTS5 query over the words of their titles: some that were added, and some others."""
+        with self.overlay.session().lock:
+            for statement in SEARCHABLE:
+                self.overlay.rows(statement)
+        return [entity for query in MATCHING for entity in self.select(query, match, most)]
+
+    def _sharing(self, title: str, most: int) -> Iterator[Entity]:
+        """Yield entities whose titles share words or a beginning with `title`, in no order; `most` of each kind."""
+        for match in _searches(words_in(title)):
+            yield from self.matching(match, most)
+        for query in BEGINNING:
+            for length in range(min(len(title), LETTERS), 1, -1):  # a slip of the pen later on in the title
+                found = self.select(query, title[:length], title[:length] + "\U0010ffff", most)
+                yield from found
+                if len(found) == most:
+                    break
 
     def unknown(self, name: str) -> UnknownNameError:
         """Return the error for an entity that has no vector."""
@@ -193,25 +266,24 @@ class Lookup:
 
     def continues(self, surface: str) -> bool:
         """Return whether a longer surface begins with these words: a search for surfaces stops if not."""
-        words, overlay = self._words(surface), self._overlay()
-        return self.catalogue.continues(words) or (overlay is not None and overlay.continues(words))
+        start = " ".join(self.words_of(surface)) + " "
+        query = "SELECT surface FROM {}surfaces WHERE surface >= ? ORDER BY surface LIMIT 1"
+        found = (self.overlay.rows(query.format(tables), (start,)) for tables in ("", "added."))
+        return any(rows and rows[0][0].startswith(start) for rows in found)
 
     def _meaning(self, surface: str) -> tuple[int, dict[Entity, int], set[Entity]]:
         """Return how often a surface occurs, how often it means what, and what it means because it was added so."""
-        words, overlay = self._words(surface), self._overlay()
-        occurrences, rows = self.catalogue.mentions(words)
-        now = ((one if overlay is None else overlay.current(one), count) for one, count in rows if count > 0)
-        meant = {entity: count for entity, count in now if entity is not None}
-        own = {one for one in overlay.named(words) if one not in meant} if overlay is not None else set()
+        words = " ".join(self.words_of(surface))
+        meant: dict[Entity, int] = {}
+        if found := self.overlay.rows("SELECT id, occurrences FROM surfaces WHERE surface = ?", (words,)):
+            ((number, occurrences),) = found
+            for title, row, linked, wikidata, added, count in self.overlay.rows(MENTIONED, (number,)):
+                meant[Entity(title, row, linked, wikidata, bool(added))] = count
+        else:  # nobody linked it; of single words the count is known
+            occurrences = self.word_count(words) or 0
+        own = set(self.select(NAMED, words)) - meant.keys()
         meant |= dict.fromkeys(own, 1)
         return max(occurrences + len(own), sum(meant.values())), meant, own
-
-    def _words(self, surface: str) -> str:
-        return " ".join(self.words_of(surface))
-
-    def _overlay(self) -> Overlay | None:
-        """Return what was added, if anything; ask once for a look-up, as this looks at the disk."""
-        return self.overlay if self.overlay else None
 
 
 def surface_of(name: str, words_of: WordsOf = words_of) -> str:
@@ -226,17 +298,6 @@ def surface_of(name: str, words_of: WordsOf = words_of) -> str:
 def words_in(title: str) -> list[str]:
     """Return the words of a title, those that are searched for."""
     return _WORD.findall(title)[:WORDS]
-
-
-def _candidates(names: Names, title: str, most: int) -> Iterator[Entity]:
-    """Yield entities whose titles share words or a beginning with `title`, in no order; `most` of each kind."""
-    for match in _searches(words_in(title)):
-        yield from names.matching(match, most)
-    for length in range(min(len(title), LETTERS), 1, -1):  # a slip of the pen later on in the title
-        found = names.beginning(title[:length], most)
-        yield from found
-        if len(found) == most:
-            break
 
 
 def _searches(words: list[str]) -> Iterator[str]:

@@ -6,7 +6,6 @@ is read and written here. The files are ordinary safetensors files.
 """
 
 import contextlib
-import hashlib
 import json
 import mmap
 import os
@@ -33,16 +32,15 @@ _HEADER_BYTES = 248  # room for any shape, padded with blanks: the data begins a
 class MatrixWriter:
     """Writes a matrix whose number of rows is known only at the end."""
 
-    def __init__(self, path: Path, *, dimension: int, dtype: str, digest: bool = False) -> None:
+    def __init__(self, path: Path, *, dimension: int, dtype: str) -> None:
         if dtype not in DTYPES:
             raise EbertError(f"vectors cannot be stored as {dtype!r}; choose one of {', '.join(DTYPES)}")
         self.path, self.dimension, self.rows, self._dtype = path, dimension, 0, dtype
-        self._hash = hashlib.sha256() if digest else None
         self._file = path.open("wb")
         self._file.write(b" " * (8 + _HEADER_BYTES))
 
-    def append(self, rows: NDArray[Any], names: Sequence[object]) -> None:
-        """Add rows, shape (names, dimension); the names are for messages."""
+    def append(self, rows: NDArray[Any], names: Sequence[object]) -> NDArray[Any]:
+        """Add rows, shape (names, dimension), and return them as they are stored; the names are for messages."""
         if rows.ndim != 2 or rows.shape[1] != self.dimension:
             raise EbertError(f"vectors of shape {rows.shape} do not fit a store of dimension {self.dimension}")
         with np.errstate(over="ignore"):  # seen below
@@ -52,12 +50,11 @@ class MatrixWriter:
             reason = f"too large for {self._dtype}" if np.isfinite(rows[bad]).all() else "not a number or infinite"
             raise EbertError(f"the vector of {names[bad]!r} has a value that is {reason}")
         self._file.write(stored.data)
-        if self._hash:
-            self._hash.update(stored.data)
         self.rows += len(stored)
+        return stored
 
-    def finish(self) -> str:
-        """Finish the file, flush it to the disk, and return the SHA-256 of its data if it was wanted."""
+    def finish(self) -> None:
+        """Finish the file and flush it to the disk."""
         code, dtype = DTYPES[self._dtype]
         size = self.rows * self.dimension * dtype.itemsize
         tensor = {"dtype": code, "shape": [self.rows, self.dimension], "data_offsets": [0, size]}
@@ -67,7 +64,6 @@ class MatrixWriter:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-        return self._hash.hexdigest() if self._hash else ""
 
     def close(self) -> None:
         """Let go of the file, finished or not."""
@@ -81,49 +77,35 @@ def open_matrix(path: Path, *, scattered: bool = False) -> NDArray[Any]:
     The system reads far ahead, which is right for whoever goes through all rows. `scattered` tells it not to, for
     single rows here and there.
     """
-    size, length, header = _read_header(path)
-    try:
-        tensor = header["vectors"]
-        dtype = dict(DTYPES.values())[tensor["dtype"]]
-        rows, dimension = tensor["shape"]
-        begin, end = tensor["data_offsets"]
-        if not all(type(number) is int and 0 <= number < LARGEST for number in (rows, dimension, begin, end)):
-            raise ValueError("these are not sizes")  # but numbers such as Infinity and true, or no numbers
-        if begin != 0 or end != rows * dimension * dtype.itemsize:
-            raise ValueError("the data is not where it should be")
-    except (KeyError, TypeError, ValueError):
-        raise EbertError(f"{path} is not a matrix of vectors: restore it or make the store again") from None
-    expected = 8 + length + end
-    if size != expected:
-        raise EbertError(
-            f"{path} is truncated: {size:,} bytes where {expected:,} are needed for {rows:,} x {dimension}; "
-            "restore it or make the store again"
-        )
-    if rows == 0:  # an empty file cannot be mapped
-        return np.empty((0, dimension), dtype)
+    if not path.is_file():  # nor a pipe, which would be waited for
+        raise EbertError(f"{path} is missing; restore it or make the store again")
     with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            length = int.from_bytes(file.read(8), "little") if size >= 8 else size
+            if length > min(size - 8, LONGEST_HEADER):
+                raise ValueError("the header is too long")
+            tensor = json.loads(file.read(length), object_pairs_hook=_once)["vectors"]
+            dtype = dict(DTYPES.values())[tensor["dtype"]]
+            rows, dimension = tensor["shape"]
+            begin, end = tensor["data_offsets"]
+            if not all(type(number) is int and 0 <= number < LARGEST for number in (rows, dimension, begin, end)):
+                raise ValueError("these are not sizes")  # but numbers such as Infinity and true, or no numbers
+            if begin != 0 or end != rows * dimension * dtype.itemsize:
+                raise ValueError("the data is not where it should be")
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise EbertError(f"{path} is not a matrix of vectors: restore it or make the store again") from None
+        if size != 8 + length + end:
+            raise EbertError(
+                f"{path} is truncated: {size:,} bytes where {8 + length + end:,} are needed for "
+                f"{rows:,} x {dimension}; restore it or make the store again"
+            )
+        if rows == 0:  # an empty file cannot be mapped
+            return np.empty((0, dimension), dtype)
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     if scattered and hasattr(mapped, "madvise"):
         mapped.madvise(mmap.MADV_RANDOM)
     return np.frombuffer(mapped, dtype, count=rows * dimension, offset=8 + length).reshape(rows, dimension)
-
-
-def _read_header(path: Path) -> tuple[int, int, Any]:
-    """Return the size of a safetensors file, the length of its header, and the header if it can be read."""
-    if not path.is_file():  # nor a pipe, which would be waited for
-        raise EbertError(f"{path} is missing; restore it or make the store again")
-    try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            start = file.read(8)
-            length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
-            if length > min(size - 8, LONGEST_HEADER):
-                return size, length, None
-            return size, length, json.loads(file.read(length), object_pairs_hook=_once)
-    except FileNotFoundError:
-        raise EbertError(f"{path} is missing; restore it or make the store again") from None
-    except (ValueError, RecursionError):
-        return 0, 0, None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

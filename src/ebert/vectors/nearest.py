@@ -1,15 +1,11 @@
 """Nearest neighbours by cosine: one pass over a matrix in chunks, keeping only the best so far."""
 
-from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError
-from ebert.vectors.entity import Neighbour
-from ebert.vectors.lookup import Lookup
 
 CHUNK_BYTES = 1 << 20  # of float32: stays in a core's own cache from the first to the last of the steps below
 # Sums of squares that single precision is enough for. Below, numbers get lost; above, a sum may be infinite, or a
@@ -93,23 +89,7 @@ def _single(chunk: NDArray[Any]) -> NDArray[np.float32]:
     return numbers
 
 
-def near_words(lookup: Lookup, matrix: NDArray[Any], vector: NDArray[np.float32], top: int) -> Iterator[Neighbour]:
-    """Yield the words nearest to a vector, the nearest first."""
-    for row, score in _best(matrix, vector, top):
-        yield Neighbour("word", lookup.catalogue.names("words", row, row + 1)[0], score)
-
-
-def near_entities(lookup: Lookup, matrix: NDArray[Any], vector: NDArray[np.float32], top: int) -> Iterator[Neighbour]:
-    """Yield the entities nearest to a vector: of the store, the nearest first, then of those that were added."""
-    hidden = lookup.overlay.hidden()
-    seen = ((row, score) for row, score in _best(matrix, vector, top + len(hidden)) if row not in hidden)
-    for row, score in islice(seen, top):
-        yield Neighbour("entity", lookup.catalogue.names("entities", row, row + 1)[0], score)
-    if later := list(lookup.overlay.all()):
-        for index, score in _best(np.stack([added.vector for added in later]), vector, top):
-            yield Neighbour("entity", later[index].entity.title, score)
-
-
-def _best(matrix: NDArray[Any], vector: NDArray[np.float32], top: int) -> Iterator[tuple[int, float]]:
+def nearest_rows(matrix: NDArray[Any], vector: NDArray[np.float32], top: int) -> list[tuple[int, float]]:
+    """Return rows and similarities of the `top` rows nearest to one vector, the nearest first."""
     rows, scores = nearest(matrix, vector[None], top)
-    yield from zip(rows[0].tolist(), scores[0].tolist(), strict=True)
+    return list(zip(rows[0].tolist(), scores[0].tolist(), strict=True))

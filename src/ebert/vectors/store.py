@@ -16,7 +16,7 @@ from ebert._io.progress import Advance, silent
 from ebert._io.trusted import locate
 from ebert.errors import EbertError, UnknownNameError
 from ebert.vectors import copies, layout
-from ebert.vectors.add import Adder, AddReport, Wanted
+from ebert.vectors.add import AddReport, add_entity, add_rows, remove_entity, wanted
 from ebert.vectors.added import Overlay
 from ebert.vectors.autocomplete import Autocomplete
 from ebert.vectors.catalogue import PAGE, Catalogue, Kind
@@ -24,7 +24,7 @@ from ebert.vectors.entity import Entity, Neighbour, checked, whole
 from ebert.vectors.from_description import Describer
 from ebert.vectors.lookup import Lookup
 from ebert.vectors.matrix import open_matrix
-from ebert.vectors.nearest import near_entities, near_words
+from ebert.vectors.nearest import nearest_rows
 from ebert.vectors.writer import fill_from_arrays, writing
 from ebert.wikipedia.tokens import DEFAULT
 
@@ -59,7 +59,7 @@ class Vectors(Lookup):
         sizes = {"words": info.words, "entities": info.entities}
         if catalogue.sizes != sizes:
             raise _mixed(catalogue.path, catalogue.sizes, sizes)
-        overlay = Overlay(path / info.added, dimension=info.dimension, check=catalogue.check)
+        overlay = Overlay(catalogue, path / info.added, dimension=info.dimension)
         corpus = info.made.get("corpus")
         made = corpus if isinstance(corpus, dict) else info.made
         tokeniser = str(made.get("tokeniser", DEFAULT))
@@ -107,7 +107,7 @@ class Vectors(Lookup):
         with nullcontext(Path(path)) if path is not None else files.temporary_folder("ebert-store-") as folder:
             fill_from_arrays(
                 folder,
-                [("words", words, word_vectors, word_counts), ("entities", entities, entity_vectors, entity_counts)],
+                {"words": (words, word_vectors, word_counts), "entities": (entities, entity_vectors, entity_counts)},
                 outputs=word_outputs, redirects=redirects, wikidata=wikidata, dtype=dtype, licence=licence,
             )  # fmt: skip
             store = cls.open(folder)
@@ -205,12 +205,25 @@ class Vectors(Lookup):
         elif word:
             itself, vector = ("word", query), self.word_vector(query)
         else:
-            found = self.known(query)
-            itself, vector = ("entity", found.title), self[found]
-        words = near_words(self, self.word_matrix, vector, top + 1) if kind != "entities" else ()
-        entities = near_entities(self, self.entity_matrix, vector, top + 1) if kind != "words" else ()
-        near = [one for one in (*words, *entities) if (one.kind, one.name) != itself]
+            entity = self.known(query)
+            itself, vector = ("entity", entity.title), self[entity]
+        near: list[Neighbour] = []
+        if kind != "entities":
+            near += self._neighbours("words", nearest_rows(self.word_matrix, vector, top + 1))
+        if kind != "words":
+            hidden = self.overlay.hidden()
+            found = nearest_rows(self.entity_matrix, vector, top + 1 + len(hidden))
+            near += self._neighbours("entities", [one for one in found if one[0] not in hidden][: top + 1])
+            if later := list(self.overlay.all()):
+                found = nearest_rows(np.stack([row for _, row in later]), vector, top + 1)
+                near += [Neighbour("entity", later[index][0].title, score) for index, score in found]
+        near = [one for one in near if (one.kind, one.name) != itself]
         return sorted(near, key=lambda one: -one.similarity)[:top]
+
+    def _neighbours(self, kind: Kind, found: Sequence[tuple[int, float]]) -> Iterator[Neighbour]:
+        for row, score in found:
+            name = self.catalogue.names(kind, row, row + 1)[0]
+            yield Neighbour("word" if kind == "words" else "entity", name, score)
 
     def complete(self, typed: str, count: int = 8) -> list[Entity]:
         """Return the entities that somebody who is typing a name may mean, the likeliest first.
@@ -243,15 +256,12 @@ class Vectors(Lookup):
         Give its vector, or a description: a paragraph of which the vector is made as training would have made it of
         the opening of a page. `id` is any name that your own knowledge base has for it.
         """
-        wanted = Wanted.make(title, aliases=aliases, wikidata=wikidata, id=id)
+        new = wanted(title, aliases, wikidata, id)
         if (vector is None) == (description is None):
             raise EbertError(f"{title!r} needs a vector or a description: one of the two")
-        if vector is not None:
-            array = checked(vector, self.dimension, f"the vector of {title!r}")
-        else:
-            assert description is not None
-            array = self.imagine(description)
-        return self._adder.add(wanted, array, replace=replace)
+        given = self.imagine(description) if description is not None else vector
+        array = checked(np.asarray(given), self.dimension, f"the vector of {title!r}")
+        return add_entity(self, new, array, replace=replace)
 
     def imagine(self, description: str) -> NDArray[np.float32]:
         """Make the vector of an entity from a description, without adding it."""
@@ -267,11 +277,11 @@ class Vectors(Lookup):
         are committed at a time, and stay whatever happens later. Unlike with `add`, an alias may mean something else
         too: it then names the entity in text but does not find it. The progress is in bytes of the file, or in rows.
         """
-        return self._adder.add_many(rows, replace=replace, advance=advance)
+        return add_rows(self, rows, replace=replace, advance=advance)
 
     def remove(self, name: str) -> Entity:
         """Remove an entity, for every reader, and return what it was. One of the store itself stays on disk, hidden."""
-        return self._adder.remove(name)
+        return remove_entity(self, name)
 
     def save(self, path: str | Path, *, dtype: str | None = None, overwrite: bool = False) -> "Vectors":
         """Write the store to another folder, added entities among the others, and open it."""
@@ -287,10 +297,6 @@ class Vectors(Lookup):
             copies.fill_from_store(writer, self)
             writer.finish(licence=self.info.licence, made=dict(self.info.made))
         return Vectors.open(target)
-
-    @cached_property
-    def _adder(self) -> Adder:
-        return Adder(self, self.dimension, lambda: self._describer)
 
     @cached_property
     def _describer(self) -> Describer:
@@ -343,7 +349,6 @@ class Vectors(Lookup):
     def close(self) -> None:
         """Close the catalogue. The vectors stay mapped as long as anything refers to them."""
         self.catalogue.close()
-        self.overlay.close()
 
     def __enter__(self) -> Self:
         """Use the store in a `with` block."""

@@ -1,6 +1,7 @@
 """Tables of Wikidata ids and titles, for data that has ids where a store has few of its own."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,39 +19,33 @@ def read_ids(path: str | Path) -> dict[int, str]:
     """
     try:
         text = Path(path).read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        pairs = _from_json(json.loads(text), path) if text.lstrip().startswith(("{", "[")) else _from_lines(text, path)
+    except (OSError, ValueError) as error:  # not UTF-8, or not JSON
         raise EbertError(f"{path} cannot be read ({error}); {FORMS}") from None
-    found = _from_json(text, path) if text.lstrip().startswith(("{", "[")) else _from_lines(text, path)
+    found: dict[int, str] = {}
+    for number, title in pairs:
+        found.setdefault(number, title)
     if not found:
         raise EbertError(f"{path} has no Wikidata ids with titles; {FORMS}")
     return found
 
 
-def _from_json(text: str, path: str | Path) -> dict[int, str]:
-    try:
-        table: Any = json.loads(text)
-    except ValueError as error:
-        raise EbertError(f"{path} cannot be read ({error}); {FORMS}") from None
+def _from_json(table: Any, path: str | Path) -> Iterator[tuple[int, str]]:
     if not isinstance(table, dict):
         raise EbertError(f"{path} is not a table of ids; {FORMS}")
-    found: dict[int, str] = {}
     for key, value in table.items():
         name, title = (value.get("wikidata_id"), value.get("wikipedia")) if isinstance(value, dict) else (key, value)
         number = titles.wikidata_id(name) if isinstance(name, str) else None
         if number is not None and isinstance(title, str) and title.strip():
-            found.setdefault(number, title)
-    return found
+            yield number, title
 
 
-def _from_lines(text: str, path: str | Path) -> dict[int, str]:
-    found: dict[int, str] = {}
+def _from_lines(text: str, path: str | Path) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        left, _, right = line.rstrip("\r").partition("\t")
-        one, title = (right, left) if titles.wikidata_id(right) is not None else (left, right)
-        item = titles.wikidata_id(one)
-        if item is None or not title.strip():
-            raise EbertError(f"{path}, line {number}: no title and Wikidata id with a tab between them; {FORMS}")
-        found.setdefault(item, title.strip())
-    return found
+        if line.strip():
+            left, _, right = line.rstrip("\r").partition("\t")
+            name, title = (right, left) if titles.wikidata_id(right) is not None else (left, right)
+            item = titles.wikidata_id(name)
+            if item is None or not title.strip():
+                raise EbertError(f"{path}, line {number}: no title and Wikidata id with a tab between them; {FORMS}")
+            yield item, title.strip()

@@ -1,7 +1,6 @@
 """Making a store: names and vectors come in batches, in bounded memory, into a folder that appears when it is whole."""
 
 import hashlib
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,16 +13,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ebert import __version__
-from ebert._io import files
+from ebert._io import files, staging
 from ebert.errors import EbertError
 from ebert.text import letters, titles
 from ebert.vectors import layout
-from ebert.vectors.catalogue import NAME, PAGE, SCHEMA, SEARCH, Kind, Surface
+from ebert.vectors.catalogue import PAGE, SCHEMA, SEARCH, Kind, Surface
 from ebert.vectors.matrix import MatrixWriter
 
-Numbers = list[int | None]
-
 EXAMPLES = 10  # of dropped names that store.json keeps
+# Nobody reads a catalogue that is being made, so speed goes before safety.
+FAST = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000;"
+INSERT = {
+    "words": "INSERT OR IGNORE INTO words VALUES (:row, :name, :count)",
+    "entities": "INSERT OR IGNORE INTO entities VALUES (:row, :name, :count, :wikidata)",
+}
 
 
 @dataclass
@@ -46,22 +49,20 @@ class Dropped:
 class StoreWriter:
     """Takes words and entities in any order. Of two with the same name the first is kept and the other counted."""
 
-    def __init__(self, folder: Path, *, dimension: int, dtype: str) -> None:
+    def __init__(self, folder: Path, opened: ExitStack, *, dimension: int, dtype: str) -> None:
         if dimension < 1:
             raise EbertError(f"a vector cannot have dimension {dimension}")
         self.dropped, self.dimension = Dropped(), dimension
-        self._folder, self._dtype = folder, dtype
-        self._digest = hashlib.sha256()
-        self._outputs: MatrixWriter | None = None
+        self._folder, self._dtype, self._opened = folder, dtype, opened
+        self._words_digest, self._vectors_digest = hashlib.sha256(), hashlib.sha256()
         self._surfaces = 0
-        with ExitStack() as opened:
-            self._words = MatrixWriter(folder / layout.WORDS, dimension=dimension, dtype=dtype, digest=True)
-            opened.callback(self._words.close)
-            self._entities = MatrixWriter(folder / layout.ENTITIES, dimension=dimension, dtype=dtype)
-            opened.callback(self._entities.close)
-            self._catalogue = _create(folder / layout.CATALOGUE)
-            opened.callback(self._catalogue.close)
-            self._opened = opened.pop_all()
+        self._outputs: MatrixWriter | None = None
+        self._matrices = {"words": self._matrix(layout.WORDS), "entities": self._matrix(layout.ENTITIES)}
+        self._catalogue = sqlite3.connect(folder / layout.CATALOGUE)
+        opened.callback(self._catalogue.close)
+        self._catalogue.executescript(FAST)
+        for statement in SCHEMA:
+            self._catalogue.execute(statement)
 
     def add(
         self,
@@ -78,22 +79,29 @@ class StoreWriter:
             raise EbertError(f"{len(names)} names but {len(vectors)} vectors: every vector needs one name")
         if kind == "entities":
             names = [titles.clean(name) for name in names]
-        matrix = self._words if kind == "words" else self._entities
-        numbers = {
-            "counts": _integers(counts, len(names), "counts"),
-            "wikidata": _integers(wikidata, len(names), "ids"),
-        }
-        try:
-            kept = self._register(kind, matrix.rows, names, **numbers)
-        except UnicodeEncodeError as error:
-            raise EbertError(f"{error.object[:60]!r} cannot be a name: it has half a surrogate pair") from None
-        fresh = names if len(kept) == len(names) else [names[index] for index in kept]
-        matrix.append(vectors if len(kept) == len(names) else np.asarray(vectors)[kept], fresh)
+        numbers = zip(_integers(counts, len(names), "counts"), _integers(wikidata, len(names), "ids"), strict=True)
+        matrix, kept = self._matrices[kind], list[int]()
+        for index, (name, (count, number)) in enumerate(zip(names, numbers, strict=True)):
+            values = {"row": matrix.rows + len(kept), "name": name, "count": count, "wikidata": number}
+            try:
+                if name and self._catalogue.execute(INSERT[kind], values).rowcount:
+                    kept.append(index)
+                    continue
+            except UnicodeEncodeError:
+                raise EbertError(f"{name[:60]!r} cannot be a name: it has half a surrogate pair") from None
+            self.dropped.duplicates += bool(name)
+            self.dropped.empty += not name
+            self.dropped.note(name)
+        if len(kept) < len(names):
+            names, vectors = [names[index] for index in kept], np.asarray(vectors)[kept]
+            outputs = None if outputs is None else np.asarray(outputs)[kept]
+        stored = matrix.append(vectors, names)
         if outputs is not None:
-            self.outputs(outputs if len(kept) == len(names) else np.asarray(outputs)[kept], fresh)
+            self.outputs(outputs, names)
         if kind == "words":
-            self._digest.update("".join(f"{name}\0" for name in fresh).encode())
-        return len(fresh)
+            self._words_digest.update("".join(f"{name}\0" for name in names).encode())
+            self._vectors_digest.update(stored.data)
+        return len(names)
 
     def redirects(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Add redirects, from one title to another. Call it after the entities."""
@@ -101,14 +109,15 @@ class StoreWriter:
             "INSERT OR IGNORE INTO redirects SELECT :source, row FROM entities WHERE title = :target"
             " AND :source != '' AND NOT EXISTS (SELECT 1 FROM entities WHERE title = :source)"
         )
-        cleaned = ({"source": titles.usable(source), "target": titles.clean(target)} for source, target in pairs)
-        self.dropped.redirects += self._missed(query, cleaned)
+        for source, target in pairs:
+            values = {"source": titles.usable(source), "target": titles.clean(target)}
+            self.dropped.redirects += not self._catalogue.execute(query, values).rowcount
 
     def wikidata(self, pairs: Iterable[tuple[str, int]]) -> None:
         """Set the Wikidata ids of entities by title. Call it after the entities."""
-        cleaned = ({"title": titles.clean(title), "number": int(number)} for title, number in pairs)
-        query = "UPDATE entities SET wikidata = :number WHERE title = :title"
-        self.dropped.wikidata += self._missed(query, cleaned)
+        query = "UPDATE entities SET wikidata = ? WHERE title = ?"
+        for title, number in pairs:
+            self.dropped.wikidata += not self._catalogue.execute(query, (int(number), titles.clean(title))).rowcount
 
     def ids(self, pairs: Iterable[tuple[int, str]]) -> None:
         """Set the own ids of entities by row. Call it after the entities."""
@@ -116,16 +125,11 @@ class StoreWriter:
 
     def surfaces(self, surfaces: Iterable[Surface]) -> None:
         """Add surfaces: how often each stands in the text, and its entities by row with how often they are meant."""
-        given = iter(surfaces)
-        while batch := list(islice(given, PAGE)):
-            first, self._surfaces = self._surfaces, self._surfaces + len(batch)
-            insert_surfaces(self._catalogue, batch, first)
+        self._surfaces = insert_surfaces(self._catalogue, surfaces, self._surfaces)
 
     def outputs(self, vectors: NDArray[Any], words: Sequence[str] | None = None) -> None:
         """Add output vectors of words, in the order of the words."""
-        if self._outputs is None:
-            self._outputs = MatrixWriter(self._folder / layout.OUTPUTS, dimension=self.dimension, dtype=self._dtype)
-            self._opened.callback(self._outputs.close)
+        self._outputs = self._outputs or self._matrix(layout.OUTPUTS)
         self._outputs.append(vectors, words or range(self._outputs.rows, self._outputs.rows + len(vectors)))
 
     def finish(self, *, licence: str, made: dict[str, Any]) -> layout.StoreInfo:
@@ -134,21 +138,20 @@ class StoreWriter:
             self._catalogue.execute(statement)
         self._catalogue.commit()
         self._catalogue.close()
-        with (self._folder / layout.CATALOGUE).open("rb") as file:
-            os.fsync(file.fileno())
-        self._digest.update(self._words.finish().encode())
-        self._entities.finish()
-        if self._outputs is not None:
-            if self._outputs.rows != self._words.rows:
-                raise EbertError(f"{self._outputs.rows} output vectors for {self._words.rows} words: each needs one")
-            self._outputs.finish()
+        staging.sync(self._folder / layout.CATALOGUE)
+        words, entities = self._matrices["words"], self._matrices["entities"]
+        if self._outputs is not None and self._outputs.rows != words.rows:
+            raise EbertError(f"{self._outputs.rows} output vectors for {words.rows} words: each needs one")
+        for matrix in filter(None, (words, entities, self._outputs)):
+            matrix.finish()
+        self._words_digest.update(self._vectors_digest.hexdigest().encode())
         dropped = {key: value for key, value in vars(self.dropped).items() if value}
         info = layout.StoreInfo(
             dimension=self.dimension,
             dtype=self._dtype,
-            words=self._words.rows,
-            entities=self._entities.rows,
-            words_sha256=self._digest.hexdigest(),
+            words=words.rows,
+            entities=entities.rows,
+            words_sha256=self._words_digest.hexdigest(),
             licence=licence,
             made={"ebert": __version__, **made, **({"dropped": dropped} if dropped else {})},
             sha256=layout.hashes(self._folder),
@@ -156,83 +159,31 @@ class StoreWriter:
         info.write(self._folder)
         return info
 
-    def close(self) -> None:
-        """Let go of the files, finished or not."""
-        self._opened.close()
-
-    def _register(
-        self, kind: Kind, first: int, names: Sequence[str], *, counts: Numbers, wikidata: Numbers
-    ) -> Sequence[int]:
-        """Put names into the catalogue, the rows beginning with `first`; return the indexes of those that were new."""
-        extra = ", wikidata" if kind == "entities" else ""
-        insert = f"INSERT OR IGNORE INTO {kind} (row, {NAME[kind]}, count{extra}) VALUES (?, ?, ?{', ?' * bool(extra)})"
-
-        def rows(indexes: Sequence[int]) -> Iterator[tuple[int | str | None, ...]]:
-            for row, index in enumerate(indexes, first):
-                given = (row, names[index], counts[index])
-                yield (*given, wikidata[index]) if extra else given
-
-        everything = range(len(names))
-        if all(names) and self._catalogue.executemany(insert, rows(everything)).rowcount == len(names):
-            return everything
-        # Some are empty or were there already, so the rows of those after them are wrong: once more, one by one.
-        self._catalogue.execute(f"DELETE FROM {kind} WHERE row >= ?", (first,))
-        query = f"SELECT 1 FROM {kind} WHERE {NAME[kind]} = ?"
-        known = {name for name in names if self._catalogue.execute(query, (name,)).fetchone()}
-        new: list[int] = []
-        for index, name in enumerate(names):
-            if name and name not in known:
-                known.add(name)
-                new.append(index)
-            else:
-                self.dropped.duplicates += bool(name)
-                self.dropped.empty += not name
-                self.dropped.note(name)
-        self._catalogue.executemany(insert, rows(new))
-        return new
-
-    def _missed(self, query: str, values: Iterable[dict[str, Any]]) -> int:
-        """Run a query for each of the values; count those for which it changed nothing."""
-        given = 0
-
-        def counted() -> Iterator[dict[str, Any]]:
-            nonlocal given
-            for given, value in enumerate(values, 1):  # noqa: B007
-                yield value
-
-        changed = self._catalogue.executemany(query, counted()).rowcount
-        return given - max(0, changed)  # -1: the query never ran
+    def _matrix(self, name: str) -> MatrixWriter:
+        matrix = MatrixWriter(self._folder / name, dimension=self.dimension, dtype=self._dtype)
+        self._opened.callback(matrix.close)
+        return matrix
 
 
-def _create(path: Path) -> sqlite3.Connection:
-    """Begin a catalogue for a store that is being made. Nobody reads it yet, so speed goes before safety."""
-    connection = sqlite3.connect(path)
-    try:
-        connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000;")
-        connection.executescript(SCHEMA)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+def insert_surfaces(connection: sqlite3.Connection, surfaces: Iterable[Surface], first: int = 0) -> int:
+    """Put surfaces into a catalogue under construction, numbered from `first` on; return the number after the last."""
+    given = enumerate(surfaces, first)
+    while batch := list(islice(given, PAGE)):
+        connection.executemany(
+            "INSERT INTO surfaces VALUES (?, ?, ?)",
+            ((number, surface, occurrences) for number, (surface, occurrences, _) in batch),
+        )
+        connection.executemany(
+            "INSERT INTO mentions VALUES (?, ?, ?)",
+            ((number, row, count) for number, (_, _, meant) in batch for row, count in meant),
+        )
+        first += len(batch)
+    return first
 
 
-def insert_surfaces(connection: sqlite3.Connection, surfaces: Sequence[Surface], first: int) -> None:
-    """Put surfaces into a catalogue under construction, numbered from `first` on."""
-    connection.executemany(
-        "INSERT INTO surfaces VALUES (?, ?, ?)",
-        ((number, surface, occurrences) for number, (surface, occurrences, _) in enumerate(surfaces, first)),
-    )
-    connection.executemany(
-        "INSERT INTO mentions VALUES (?, ?, ?)",
-        ((number, row, count) for number, (_, _, meant) in enumerate(surfaces, first) for row, count in meant),
-    )
-
-
-def _integers(numbers: Iterable[int | None] | None, length: int, what: str) -> Numbers:
+def _integers(numbers: Iterable[int | None] | None, length: int, what: str) -> list[int | None]:
     """Return plain integers, of which SQLite takes no other kind, one for each name."""
-    given: Numbers = (
-        [None] * length if numbers is None else [None if number is None else int(number) for number in numbers]
-    )
+    given = [None if number is None else int(number) for number in ([None] * length if numbers is None else numbers)]
     if len(given) != length:
         raise EbertError(f"{len(given)} {what} for {length} names: every name needs one, which may be None")
     return given
@@ -251,12 +202,8 @@ def writing(path: Path, *, dimension: int, dtype: str = "float32", overwrite: bo
     """
     refuse(path, overwrite=overwrite)
     try:
-        with files.replacing_folder(path, overwrite=overwrite) as folder:
-            writer = StoreWriter(folder, dimension=dimension, dtype=dtype)
-            try:
-                yield writer
-            finally:
-                writer.close()
+        with files.replacing_folder(path, overwrite=overwrite) as folder, ExitStack() as opened:
+            yield StoreWriter(folder, opened, dimension=dimension, dtype=dtype)
     except sqlite3.OperationalError as error:  # a full disk, as SQLite puts it
         raise OSError(f"cannot write {path}: {error}") from error
     except OSError as error:
@@ -265,12 +212,9 @@ def writing(path: Path, *, dimension: int, dtype: str = "float32", overwrite: bo
         raise OSError(error.errno, error.strerror, str(path)) from error  # a full disk, which does not say where
 
 
-Part = tuple[Kind, Sequence[str], ArrayLike | None, Iterable[int | None] | None]  # names, vectors, counts
-
-
 def fill_from_arrays(
     folder: Path,
-    parts: Sequence[Part],
+    parts: dict[Kind, tuple[Sequence[str], ArrayLike | None, Iterable[int | None] | None]],
     *,
     outputs: ArrayLike | None,
     redirects: Iterable[tuple[str, str]],
@@ -278,29 +222,29 @@ def fill_from_arrays(
     dtype: str,
     licence: str,
 ) -> None:
-    """Make a store of arrays, shape (names, dimension) each."""
-    given: list[tuple[Kind, list[str], NDArray[Any], Iterable[int | None] | None]] = []
-    for kind, names, vectors, counts in parts:
+    """Make a store of names, arrays of shape (names, dimension), and counts."""
+    arrays: dict[Kind, NDArray[Any]] = {}
+    for kind, (names, vectors, _) in parts.items():
         if vectors is not None:
-            given.append((kind, list(names), np.asarray(vectors), counts))
+            arrays[kind] = np.asarray(vectors)
+            if arrays[kind].ndim != 2:
+                shape = arrays[kind].shape
+                raise EbertError(f"the vectors of the {kind} have shape {shape}; (names, dimension) is needed")
         elif len(names):
             raise EbertError(f"{len(names)} {kind} without vectors: every name needs one")
-    if not given:
+    if not arrays:
         raise EbertError("a store needs word_vectors or entity_vectors")
     if outputs is not None:
-        outputs = np.asarray(outputs)
-        words = next((array.shape for kind, _, array, _ in given if kind == "words"), (0,))
+        outputs, words = np.asarray(outputs), arrays["words"].shape if "words" in arrays else (0,)
         if outputs.shape != words:
             raise EbertError(f"word_outputs have shape {outputs.shape}, word_vectors {words}: every word needs both")
-    for kind, _, array, _ in given:
-        if array.ndim != 2:
-            raise EbertError(f"the vectors of the {kind} have shape {array.shape}; (names, dimension) is needed")
-    for title in (name for kind, names, _, _ in given if kind == "entities" for name in names):
+    for title in parts["entities"][0]:
         if hidden := letters.unseen(titles.clean(title)):
             raise EbertError(f"an entity cannot be called {title!r}: nobody sees {hidden} in it; leave it out")
-    with writing(folder, dimension=given[0][2].shape[1], dtype=dtype) as writer:
-        for kind, names, array, counts in given:
-            writer.add(kind, names, array, counts=counts, outputs=outputs if kind == "words" else None)
+    with writing(folder, dimension=next(iter(arrays.values())).shape[1], dtype=dtype) as writer:
+        for kind, array in arrays.items():
+            names, _, counts = parts[kind]
+            writer.add(kind, list(names), array, counts=counts, outputs=outputs if kind == "words" else None)
         writer.redirects(redirects)
         writer.wikidata(wikidata)
         writer.finish(licence=licence, made={"from": "arrays"})

@@ -8,23 +8,21 @@ from contextlib import asynccontextmanager
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import FastAPI, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
 
 from ebert import __version__
 from ebert.serve import schemas
 from ebert.serve.middleware import GuardMiddleware
-from ebert.serve.schemas import Problem, encode
+from ebert.serve.schemas import Json, Problem, encode
 from ebert.serve.service import MOMENT, Service
 
 TURTLE = ("text/turtle", "application/x-turtle")  # the second is what GERBIL says
 BEARER = HTTPBearer(scheme_name="token", auto_error=False)  # for the schema; the middleware checks it
-CHANGING = frozenset({("POST", "/api/entities")})
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -41,27 +39,11 @@ Count = Annotated[int, Query(ge=1, description="How many at most.")]
 Name = Annotated[str, Query(min_length=1, description="A title, a redirect, a URL of Wikipedia or a Wikidata id.")]
 
 
-class Json(JSONResponse):
-    """An answer in JSON, encoded already or not."""
-
-    def render(self, content: Any) -> bytes:
-        """Return the bytes of the body."""
-        return content if isinstance(content, bytes) else encode(content)
-
-
 def make_app(service: Service, *, begin: Callable[[], None] | None = None) -> GuardMiddleware:
     """Return the application of a service. `begin` is called right before it listens, and should not wait."""
     api = make_api(service, begin=begin)
-    endpoints = frozenset(path for route in api.routes if (path := getattr(route, "path", None)))
-    return GuardMiddleware(
-        api,
-        options=service.options,
-        metrics=service.metrics,
-        changing=CHANGING,
-        json=endpoints - {"/nif"},
-        files=frozenset(page_files()),
-        endpoints=endpoints,
-    )
+    paths = [path for route in api.routes if (path := getattr(route, "path", None))]
+    return GuardMiddleware(api, service.options, service.metrics, files=page_files(), paths=paths)
 
 
 def make_api(service: Service, *, begin: Callable[[], None] | None = None) -> FastAPI:

@@ -4,53 +4,42 @@ import asyncio
 import hmac
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Collection
 from contextlib import suppress
-from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ebert.serve.metrics import Metrics
 from ebert.serve.options import Limits, ServeOptions, is_loopback
-from ebert.serve.schemas import Problem, encode
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from ebert.serve.schemas import Json, Problem
 
 LOG = logging.getLogger("ebert.serve")
 OPEN = frozenset({"/", "/health", "/ready"})  # with the files of the page: for everybody, wherever the service listens
 READING = frozenset({"GET", "HEAD"})
+CHANGING = frozenset({("POST", "/api/entities")})
+TURTLE = frozenset({"/nif"})  # where a body is not JSON
 GONE = 499  # what it is counted as if the client went away before there was an answer
 BUSY = 1.0  # seconds after which to try again if too many requests are open
-SECURITY = [
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-frame-options", b"DENY"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-]
+SECURITY = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
 
 
 class GuardMiddleware:
     """Checks every request before the application sees it."""
 
     def __init__(
-        self,
-        app: App,
-        *,
-        options: ServeOptions,
-        metrics: Metrics,
-        changing: frozenset[tuple[str, str]],
-        json: frozenset[str],
-        files: frozenset[str],
-        endpoints: frozenset[str],
+        self, app: ASGIApp, options: ServeOptions, metrics: Metrics, *, files: Collection[str], paths: Collection[str]
     ) -> None:
         self._app, self._options, self._metrics = app, options, metrics
-        self._changing, self._json, self._free, self._endpoints = changing, json, OPEN | files, endpoints | files
+        self._free, self._paths = OPEN.union(files), frozenset(paths)
         self._bearer = f"Bearer {options.token}".encode()
         self._running = 0
 
@@ -59,46 +48,49 @@ class GuardMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(scope, send, self._count)
+        endpoint = scope["path"] if scope["path"] in self._paths else "other"
+        answer = _Answer(endpoint, send, self._metrics)
         self._running += 1
         try:
             problem = self._problem(scope)
             body = await self._body(scope, receive)  # first, as some clients read no answer before all is sent
-            if problem is None:
-                await self._through(scope, body, receive, answer)
-            else:
-                await self._refuse(problem, answer)
-        except Problem as unread:  # what else the client sends is not wanted
-            await self._refuse(unread, answer, close=True)
+            if problem is not None:
+                raise problem
+            await self._through(scope, body, receive, answer)
+        except Problem as refusal:
+            if refusal is not problem:
+                refusal.headers["Connection"] = "close"  # what else the client sends is not wanted
+            if refusal.reason:
+                self._metrics.refused(refusal.reason)
+            await Json({"error": refusal.error}, refusal.status, refusal.headers)(scope, receive, answer)
         finally:
             self._running -= 1
             answer.end()
 
-    def _count(self, path: str, status: int, seconds: float) -> None:
-        self._metrics.answered(path if path in self._endpoints else "other", status, seconds)
-
     def _problem(self, scope: Scope) -> Problem | None:
         """Find what is wrong with a request: it is from elsewhere, has no token, or is one too many."""
-        headers = dict(scope["headers"])
-        host, origin = headers.get(b"host", b""), headers.get(b"origin")
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin")
         if self._options.loopback and not _is_here(host, self._options.host):
             # A page from elsewhere whose name was made to mean this machine would be of the same origin.
             why = "this service answers on this machine only: open it as http://127.0.0.1 or http://localhost"
             return Problem(403, why, reason="foreign host")
         reading = scope["method"] in READING
-        if origin is not None and not reading and _netloc(origin) != host.lower():
+        # A proxy may have taken https off, so that the scheme of the origin says nothing.
+        if origin is not None and not reading and origin.lower().partition("://")[2] != host.lower():
             why = "a page of another origin cannot use this service; open the service's own page"
             return Problem(403, why, reason="foreign origin")
-        changing = (scope["method"], scope["path"]) in self._changing
+        changing = (scope["method"], scope["path"]) in CHANGING
         private = not self._options.loopback and not (reading and scope["path"] in self._free)
-        if (changing or private) and not hmac.compare_digest(headers.get(b"authorization", b""), self._bearer):
+        given = headers.get("authorization", "").encode("latin-1")
+        if (changing or private) and not hmac.compare_digest(given, self._bearer):
             why = (
                 "this needs the token of the service: send the header 'Authorization: Bearer TOKEN' "
                 "(it is in the URL that 'ebert serve' printed, or what EBERT_TOKEN was set to)"
             )
             return Problem(401, why, reason="no token")
-        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if scope["method"] == "POST" and scope["path"] in self._json and kind != b"application/json":
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if scope["method"] == "POST" and scope["path"] in self._paths - TURTLE and kind != "application/json":
             # A form of another page could send anything else without asking the browser.
             return Problem(422, "send JSON, and say so with the header 'Content-Type: application/json'")
         if self._running > self._options.limits.connections and scope["path"] not in OPEN:
@@ -107,14 +99,14 @@ class GuardMiddleware:
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """Read the body, so much and no longer; what the client declares is believed only when it is too much."""
-        limits, headers = self._options.limits, dict(scope["headers"])
-        if b"content-length" in headers and b"transfer-encoding" in headers:
+        limits, headers = self._options.limits, Headers(scope=scope)
+        if "content-length" in headers and "transfer-encoding" in headers:
             # A proxy that believes the other one sees another end of this request, and other requests behind it.
             why = "the request has both a Content-Length and a Transfer-Encoding; send one of them"
             raise Problem(400, why, reason="two lengths")
         if scope["method"] in READING:
             return b""
-        declared = headers.get(b"content-length", b"")
+        declared = headers.get("content-length", "")
         if declared.isdigit() and (len(declared) > 18 or int(declared) > limits.body):
             raise _too_long(limits)
         body = bytearray()
@@ -149,31 +141,19 @@ class GuardMiddleware:
             with suppress(asyncio.CancelledError):
                 await asyncio.gather(answer, gone, return_exceptions=True)
 
-    async def _refuse(self, problem: Problem, send: Send, *, close: bool = False) -> None:
-        if problem.reason:
-            self._metrics.refused(problem.reason)
-        body = encode({"error": problem.error})
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        headers += [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
-        headers += [(b"connection", b"close")] if close else []
-        await send({"type": "http.response.start", "status": problem.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-
 
 class _Answer:
     """An answer on its way: gets the headers that all answers have, and is counted before its last byte is sent."""
 
-    def __init__(self, scope: Scope, send: Send, count: Callable[[str, int, float], None]) -> None:
-        self._path, self._send, self._count = scope["path"], send, count
-        self._start = time.perf_counter()
-        self._status = GONE
-        self._counted = False
+    def __init__(self, endpoint: str, send: Send, metrics: Metrics) -> None:
+        self._endpoint, self._send, self._metrics = endpoint, send, metrics
+        self._start, self._status, self._counted = time.perf_counter(), GONE, False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._status = message["status"]
-            own = {name for name, _ in message["headers"]}
-            message["headers"] = [*message["headers"], *(pair for pair in SECURITY if pair[0] not in own)]
+            self._status, headers = message["status"], MutableHeaders(scope=message)
+            for name, value in SECURITY.items():
+                headers.setdefault(name, value)
         elif not message.get("more_body", False):
             self.end()
         await self._send(message)
@@ -181,7 +161,7 @@ class _Answer:
     def end(self) -> None:
         if not self._counted:
             self._counted = True
-            self._count(self._path, self._status, time.perf_counter() - self._start)
+            self._metrics.answered(self._endpoint, self._status, time.perf_counter() - self._start)
 
 
 def _too_long(limits: Limits) -> Problem:
@@ -189,29 +169,20 @@ def _too_long(limits: Limits) -> Problem:
     return Problem(413, why, reason="body too long")
 
 
-def _is_here(host: bytes, bound: str) -> bool:
+def _is_here(host: str, bound: str) -> bool:
     """Return whether a Host header names this machine; the port may be another one, forwarded here."""
     try:
-        name = urlsplit(f"//{host.decode('latin-1')}").hostname
+        name = urlsplit(f"//{host}").hostname
     except ValueError:
         return False
     return name is not None and (is_loopback(name) or name == bound.lower())
 
 
-def _netloc(origin: bytes) -> bytes:
-    """Return the host and port of an origin; a proxy may have taken https off, so that the scheme says nothing."""
-    return origin.lower().partition(b"://")[2]
-
-
 def _once(body: bytes) -> Receive:
-    done = False
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
-        nonlocal done
-        if done:
-            return {"type": "http.disconnect"}
-        done = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return messages.pop() if messages else {"type": "http.disconnect"}
 
     return receive
 

@@ -5,6 +5,7 @@ import math
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.responses import JSONResponse
 
 from ebert.model.options import Mode
 from ebert.text.titles import is_text
@@ -133,13 +134,9 @@ class LinkCandidate(ReplyBody):
     probability: float
 
 
-class LinkMention(ReplyBody):
+class LinkMention(FilledMention):
     """A span of the text that names an entity."""
 
-    start: int
-    end: int
-    text: str
-    entity: str
     url: str | None
     probability: float
     null_probability: float
@@ -330,6 +327,14 @@ def encode(value: Any, shape: type[BaseModel] | None = None) -> bytes:
     if shape is not None:
         shape.model_validate(value)
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+class Json(JSONResponse):
+    """An answer in JSON, encoded already or not."""
+
+    def render(self, content: Any) -> bytes:
+        """Return the bytes of the body."""
+        return content if isinstance(content, bytes) else encode(content)
 
 
 class Problem(Exception):  # noqa: N818 - an answer, not a failure of ours

@@ -45,6 +45,16 @@ def architecture(request) -> Architecture:
     return ARCHITECTURES[request.param]
 
 
+# How a text is cut depends on the tokenizer alone, and these have one that an architecture before them has.
+SAME_TOKENIZER = ("distilbert", "electra", "deberta-v3")
+
+
+@pytest.fixture(scope="session", params=[name for name in ARCHITECTURES if name not in SAME_TOKENIZER])
+def tokenizer_of(request) -> Architecture:
+    """One architecture for every tokenizer in turn."""
+    return ARCHITECTURES[request.param]
+
+
 @pytest.fixture(scope="session")
 def model(architecture: Architecture, tiny: Tiny) -> EBert:
     """A fitted model of every architecture in turn."""

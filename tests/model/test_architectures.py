@@ -107,7 +107,8 @@ def expected(architecture: Architecture, model: EBert, text: str, pieces: str) -
 
 
 @pytest.mark.parametrize("case", SEQUENCES)
-def test_what_the_encoder_sees(architecture, model, case):
+def test_what_the_encoder_sees(tokenizer_of, tiny, case):
+    architecture, model = tokenizer_of, tiny.model(tokenizer_of.name)
     text, *sequences = SEQUENCES[case]
     concat, replace = sequences[COLUMNS[architecture.style] - 1 :][:2]
     assert model.pieces(text, mode="concat") == expected(architecture, model, text, concat)
@@ -124,7 +125,8 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("case", TEXTS)
-def test_without_entities_the_sequence_is_the_tokenizers_own(tiny, architecture, model, case):
+def test_without_entities_the_sequence_is_the_tokenizers_own(tiny, tokenizer_of, case):
+    architecture, model = tokenizer_of, tiny.model(tokenizer_of.name)
     text = TEXTS[case]
     own = AutoTokenizer.from_pretrained(tiny.folder(architecture.name))
     plain = own.convert_ids_to_tokens(own(text.replace("[MASK]", own.mask_token))["input_ids"])
@@ -226,8 +228,9 @@ def test_a_cased_encoder_does_not(tiny):
         EBert.fit(tiny.folder("roberta"), store(words=("paris", "JEAN")))
 
 
-def test_a_fit_can_be_repeated(tiny, architecture, model):
-    again = EBert.fit(tiny.folder(architecture.name), tiny.vectors)
+@pytest.mark.parametrize("name", ["bert", "roberta", "xlm-roberta"])  # a tokenizer of each style
+def test_a_fit_can_be_repeated(tiny, name):
+    model, again = tiny.model(name), EBert.fit(tiny.folder(name), tiny.vectors)
     assert again.alignment.report == model.alignment.report
     np.testing.assert_array_equal(again.alignment.weight, model.alignment.weight)
 

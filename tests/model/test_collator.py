@@ -10,7 +10,6 @@ from torch.utils.data import DataLoader
 
 from ebert import EBert, EbertError, Passage
 from ebert.bert.load import quiet
-from ebert.model.options import MODES
 
 # Sentences that differ by their entity only: what the wordpieces say does not help.
 EXAMPLES = [
@@ -127,16 +126,6 @@ def test_the_collator_stays_on_the_cpu_in_single_precision(tiny):
     with torch.no_grad():
         model.encoder.get_input_embeddings().weight.zero_()  # what happens to the encoder does not reach it
     assert collate(EXAMPLES[:2])["inputs_embeds"].equal(wanted)
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_in_every_mode_a_batch_is_what_fill_feeds(model, mode):
-    text = "The king of [[Paris]] is [MASK] ."
-    batch = model.collator(mode=mode)([text])
-    with torch.inference_mode():
-        logits = model.encoder(**batch).logits[0, model.pieces(text, mode=mode).index(model.tokenizer.mask_token)]
-    best = logits[: len(model.tokenizer)].softmax(-1).max().item()
-    assert model.fill(text, mode=mode).answers[0].probability == pytest.approx(best, abs=1e-5)
 
 
 def test_with_the_trainer_of_transformers(tiny, tmp_path):

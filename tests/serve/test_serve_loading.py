@@ -5,9 +5,12 @@ from answers import same
 from serve_world import write_model, write_store
 
 from ebert import EBert, EbertError, Linker, Vectors
+from ebert.model import encoder
 from ebert.serve.explore import Explorer
+from ebert.serve.metrics import Metrics
+from ebert.serve.options import ServeOptions
 from ebert.serve.schemas import Problem
-from ebert.serve.work import load
+from ebert.serve.work import Working, load
 
 
 def test_the_store_is_a_copy_that_goes_unless_it_is_to_be_kept(tiny_folder):
@@ -19,6 +22,16 @@ def test_the_store_is_a_copy_that_goes_unless_it_is_to_be_kept(tiny_folder):
     assert trial.linker is not None
     assert trial.linker.vectors is trial.vectors
     assert trial.name == "model"
+
+
+def test_the_embedding_matrix_is_hashed_once(tiny_folder, monkeypatch):
+    """For a large vocabulary that takes seconds; the model and its linker share an encoder."""
+    hashed, fingerprint = [], encoder.fingerprint
+    monkeypatch.setattr(encoder, "fingerprint", lambda *given: hashed.append(given) or fingerprint(*given))
+    working = Working(load(str(tiny_folder)), ServeOptions(), Metrics())
+    working.close()
+    assert working.link is not None
+    assert len(hashed) == 1
 
 
 @pytest.fixture

@@ -33,12 +33,11 @@ def test_a_missing_file(path, name):
     assert not (path / name).exists()
 
 
-@pytest.mark.parametrize("name", ["words.safetensors", "entities.safetensors"])
-@pytest.mark.parametrize("keep", [0, 3, 8, 100, 255, 256, 257, -1])
-def test_a_truncated_matrix(path, name, keep):
-    whole = (path / name).read_bytes()
-    (path / name).write_bytes(whole[:keep])
-    with pytest.raises(EbertError, match=rf"{name} is (truncated|not a matrix)"):
+@pytest.mark.parametrize("keep", [0, 3, 8, 255, 256, -1])
+def test_a_truncated_matrix(path, keep):
+    file = path / "entities.safetensors"
+    file.write_bytes(file.read_bytes()[:keep])
+    with pytest.raises(EbertError, match=r"entities\.safetensors is (truncated|not a matrix)"):
         Vectors.open(path)
 
 

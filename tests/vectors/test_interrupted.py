@@ -77,8 +77,9 @@ def run(*arguments):
     return subprocess.run([sys.executable, "-c", SCRIPT, *map(str, arguments)], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("limit", [0, 1000, 100_000, 600_000])
-@pytest.mark.parametrize("what", ["save", "import", "save in place"])
+@pytest.mark.parametrize(
+    ("what", "limit"), [("save", 0), ("save", 100_000), ("import", 600_000), ("save in place", 1000)]
+)
 def test_a_full_disk_leaves_the_old_store(big, make, tmp_path, what, limit):
     make("old").close()
     with Vectors.open(big) as vectors:
@@ -111,13 +112,13 @@ def test_a_full_disk_when_only_the_catalogue_does_not_fit(make, tmp_path):
 
 def test_a_full_disk_while_adding_keeps_what_was_added(store, tmp_path):
     store.add("Before", np.ones(6))
-    done = run("add", store.path, "-", 100_000)
+    done = run("add", store.path, "-", 20_000)
     assert done.stdout.startswith("OSError: cannot add to ")
     added = [title for title, _ in store.added()]
     assert added == ["Before"] + [f"Added {i}" for i in range(len(added) - 1)]
-    assert len(added) > 100
+    assert len(added) > 50
     store.add("After", np.ones(6))
-    assert store["After"].tolist() == store["Added 99"].tolist() == [1] * 6
+    assert store["After"].tolist() == store["Added 49"].tolist() == [1] * 6
 
 
 def test_a_full_disk_while_exporting_leaves_the_old_file(big, tmp_path):
@@ -128,8 +129,7 @@ def test_a_full_disk_while_exporting_leaves_the_old_file(big, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["big", "v.txt"]
 
 
-@pytest.mark.parametrize("after", [1, 2, 3])
-@pytest.mark.parametrize("exists", [False, True])
+@pytest.mark.parametrize(("after", "exists"), [(1, False), (3, True)])
 def test_ctrl_c_during_an_import_leaves_nothing_behind(big, make, tmp_path, after, exists):
     export_text(Vectors.open(big), tmp_path / "v.txt")
     if exists:

@@ -62,6 +62,13 @@ def test_what_was_removed_can_be_added_again(store):
     assert store.add("Panama", NEW, aliases=["Paris", "Paname"], wikidata=90).title == store.find("Paris").title
 
 
+def test_a_name_that_cannot_be_removed_leaves_the_search_as_it_was(store):
+    store.add("Zorblax Incorporated", NEW)
+    with pytest.raises(UnknownNameError, match="Zorblax"):
+        store.remove("Incorporated Zorblaxx")
+    assert store.suggest("Incorporated Zorblax") == ["Zorblax Incorporated"]
+
+
 def test_removed_entities_are_not_saved(store, tmp_path):
     for title in ("Jean Marais", "IPhone", "AC/DC"):
         store.remove(title)

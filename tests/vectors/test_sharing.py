@@ -19,7 +19,7 @@ path, number = sys.argv[1], int(sys.argv[2])
 print("ready", flush=True)
 sys.stdin.readline()
 with Vectors.open(path) as vectors:
-    for i in range(50):
+    for i in range(15):
         vectors.add(f"Added {number} {i}", np.full(6, 1000 * number + i), aliases=[f"Alias {number} {i}"])
 """
 
@@ -41,9 +41,9 @@ def test_four_processes_add_to_one_store_at_once(store):
     for process in processes:
         _, errors = process.communicate()
         assert (process.returncode, errors) == (0, "")
-    assert len(store) == 9 + 200
+    assert len(store) == 9 + 60
     for number in range(4):
-        for i in range(50):
+        for i in range(15):
             assert store[f"Alias {number} {i}"].tolist() == [1000 * number + i] * 6
 
 
@@ -55,7 +55,7 @@ def test_many_threads_read_at_once(store):
 
     def read(_):
         together.wait()
-        for _ in range(50):
+        for _ in range(20):
             found = [store.find(name) for name in names]
             assert [None if e is None else store.take([e])[0].tolist() for e in found] == expected
             assert store.suggest("Jean Maris")[0] == "Jean Marais"
@@ -67,13 +67,13 @@ def test_many_threads_read_at_once(store):
 
 def test_threads_add_and_read_at_once(store):
     def work(number):
-        for i in range(20):
+        for i in range(8):
             store.add(f"Added {number} {i}", np.full(6, number))
             assert store[f"Added {number} {i}"][0] == number
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
-    assert len(store) == 9 + 80
+    assert len(store) == 9 + 32
 
 
 def _child(store, answers):

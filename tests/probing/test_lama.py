@@ -74,13 +74,13 @@ def test_rows_that_cannot_be_used_are_listed(lama):
     read = read_lama(lama, relations=["P36"])
     assert [q.id for q in read.questions] == ["P36/a1", "P36/a2", "P36/a3"]
     assert [(row.where.rpartition(":")[2], row.reason) for row in read.skipped] == [
-        ("1", "the line is not JSON"),
-        ("5", "the line is not a JSON object"),
+        ("1", "it is not JSON"),
+        ("5", "it is not a JSON object but list"),
         ("6", "it has no answer (obj_label)"),
         ("7", "it has no subject (sub_label)"),
-        ("8", "the line is not JSON"),
+        ("8", "it is not JSON"),
     ]
-    assert reasons(read.skipped)["the line is not JSON"] == 2
+    assert reasons(read.skipped)["it is not JSON"] == 2
 
 
 def test_an_id_that_was_there_before_is_listed(lama):

@@ -7,6 +7,8 @@ for the subject all modes are the same, and many subjects have several answers.
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,22 +86,20 @@ def choose(
         given = list(dict.fromkeys(map(spelled, words)))
         singles = vocabulary.single(given)
         unused = len(given) - len(singles)
-    chosen: dict[int, dict[tuple[int, ...], str]] = {1: {}}
-    index: dict[str, tuple[int, ...]] = {}
-    for word, piece in singles.items():
-        chosen[1].setdefault((piece,), word)  # 'são' and 'sao' are one wordpiece where accents are dropped
-        index[word] = (piece,)
+    pieces_of: dict[str, tuple[int, ...]] = {word: (piece,) for word, piece in singles.items()}
     for answer, cut in vocabulary.cut(map(spelled, answers)).items():
-        ids = tuple(cut)
-        if answer not in index and 0 < len(ids) <= LONGEST and tokenizer.unk_token_id not in ids:
-            chosen.setdefault(len(ids), {}).setdefault(ids, answer)
-            index[answer] = ids
-    if not any(chosen.values()):
+        if answer not in pieces_of and 0 < len(cut) <= LONGEST and tokenizer.unk_token_id not in cut:
+            pieces_of[answer] = tuple(cut)
+    names: dict[tuple[int, ...], str] = {}
+    for word, ids in pieces_of.items():
+        names.setdefault(ids, word)  # 'são' and 'sao' are one wordpiece where accents are dropped
+    if not names:
         raise EbertError("not one candidate is a wordpiece of this encoder: is the vocabulary in another language?")
-    order = {ids: place for place, ids in enumerate(ids for size in sorted(chosen) for ids in chosen[size])}
-    names = [word for size in sorted(chosen) for word in chosen[size].values()]
-    pieces = {size: [list(ids) for ids in chosen[size]] for size in sorted(chosen) if chosen[size]}
-    return Candidates(names, pieces, lowers, {word: order[ids] for word, ids in index.items()}), unused
+    order = sorted(names, key=len)
+    place = {ids: number for number, ids in enumerate(order)}
+    by_size = {size: [list(ids) for ids in group] for size, group in groupby(order, key=len)}
+    index = {word: place[ids] for word, ids in pieces_of.items()}
+    return Candidates([names[ids] for ids in order], by_size, lowers, index), unused
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +137,13 @@ class SubjectFinder:
 
     def __init__(self, vectors: Vectors, *, labels: Mapping[str, int] | None = None, oracle: bool = False) -> None:
         self._vectors, self._labels, self._oracle = vectors, labels or {}, oracle
-        self._known: dict[tuple[str, str | None, str | None], Subject | None] = {}
+        self._known = cache(self._find)
 
     def __call__(self, question: Question) -> Subject | None:
         """Find the entity of a question's subject, or None if it has no vector."""
         if not question.subject:
             return None
-        key = (question.subject, question.entity, question.oracle if self._oracle else None)
-        if key not in self._known:
-            self._known[key] = self._find(*key)
-        return self._known[key]
+        return self._known(question.subject, question.entity, question.oracle if self._oracle else None)
 
     def _find(self, name: str, given: str | None, oracle: str | None) -> Subject | None:
         label = f"Q{self._labels[name]}" if name in self._labels else None

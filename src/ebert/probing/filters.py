@@ -80,7 +80,7 @@ def string_match(question: Question) -> bool:
     return any(answer.lower() in name for answer in question.answers)
 
 
-_LISTED = (
+FILTERS = {one.name: one for one in (
     Filter(name="all", help="every question"),
     Filter(
         name="string-match",
@@ -96,13 +96,7 @@ _LISTED = (
         asks_names=True,
         only_lama="relations between persons and places",
     ),
-)
-FILTERS = {one.name: one for one in _LISTED}
-
-
-def rules() -> list[str | None]:
-    """Return the rules of all filters, in their order; the first one, of the filter "all", is None."""
-    return [one.rule for one in FILTERS.values()]
+)}  # fmt: skip
 
 
 def own_filters() -> list[str]:

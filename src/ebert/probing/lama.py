@@ -5,15 +5,15 @@ T-REx, and ``common_vocab_cased.txt``. LAMA-UHN in the same layout is read alike
 """
 
 import hashlib
-import json
 import tarfile
 import zipfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ebert._io import compressed
+from ebert._io.records import objects
 from ebert.errors import EbertError
 from ebert.probing.questions import Question, Questions, SkippedQuestion, check_template, from_template
 
@@ -42,93 +42,77 @@ def read_lama(path: str | Path, *, relations: Iterable[str] | None = None) -> Qu
     read = Questions("lama", vocabulary=raw.vocabulary or None)
     seen: set[str] = set()
     for name in sorted(wanted, key=_place):
-        file = raw.files[name]
-        if not raw.rows[name]:
+        file, rows = raw.files[name], raw.rows[name]
+        if not rows:
             read.skipped.append(SkippedQuestion(file, "the file is empty"))
+        template = GOOGLE_RE.get(name) or raw.templates.get(name)
         try:
-            template = _template(raw, name)
+            if template is None:
+                raise EbertError(f"there is no template for it in {TEMPLATES}")
+            check_template(template)
         except EbertError as error:
             why = f"the relation {name} cannot be asked: {error}"
-            read.skipped += [SkippedQuestion(f"{file}:{number}", why) for number, _ in raw.rows[name]]
+            read.skipped += [SkippedQuestion(row.where, why) for row in rows]
             continue
         read.hashes[file] = raw.hashes[file]
-        for number, row in raw.rows[name]:
-            where = f"{file}:{number}"
-            if isinstance(row, str):
-                read.skipped.append(SkippedQuestion(where, row))
-                continue
-            question = _question(name, template, row, where)
-            if question.id in seen:
-                read.skipped.append(SkippedQuestion(where, "its id was there before", question.id))
+        for row in rows:
+            if isinstance(row, SkippedQuestion):
+                read.skipped.append(row)
+            elif row.id in seen:
+                read.skipped.append(SkippedQuestion(row.where, "its id was there before", row.id))
             else:
-                seen.add(question.id)
-                read.questions.append(question)
+                seen.add(row.id)
+                text, start = from_template(template, row.subject)
+                read.questions.append(replace(row, text=text, start=start))
     read.hashes |= {file: raw.hashes[file] for file in (TEMPLATES, VOCABULARY) if file in raw.hashes}
     read.refuse_none(path)
     return read
 
 
-def _template(raw: "_Raw", relation: str) -> str:
-    template = GOOGLE_RE.get(relation) or raw.templates.get(relation)
-    if template is None:
-        raise EbertError(f"there is no template for it in {TEMPLATES}")
-    check_template(template)
-    return template
-
-
-@dataclass(frozen=True, slots=True)
-class _Fields:
-    """What is needed of a row; the evidences are most of the file."""
-
-    id: str
-    subject: str
-    answer: str
-    oracle: str | None
-
-
 @dataclass
 class _Raw:
-    """The files as they are."""
+    """The files as they are. Questions have no text yet, as the templates may come last."""
 
     templates: dict[str, str] = field(default_factory=dict)
     vocabulary: list[str] = field(default_factory=list)
-    rows: dict[str, list[tuple[int, _Fields | str]]] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, list[Question | SkippedQuestion]] = field(default_factory=dict)  # by relation
+    files: dict[str, str] = field(default_factory=dict)  # by relation
     hashes: dict[str, str] = field(default_factory=dict)
 
 
 def _read(path: Path) -> _Raw:
+    raw = _Raw()
     try:
-        return _read_files(path)
+        for name, lines in lama_files(path):
+            digest = hashlib.sha256()
+            _read_file(raw, path, name, _hashed(lines, digest))
+            raw.hashes[f"{name.parent.name}/{name.name}" if is_relation(name) else name.name] = digest.hexdigest()
     except FileNotFoundError:
         raise EbertError(f"{path} does not exist; give LAMA's folder or archive") from None
     except (tarfile.TarError, zipfile.BadZipFile, *compressed.DAMAGED) as error:
         raise EbertError(f"{path} cannot be read ({error}); give LAMA's folder or archive") from None
-
-
-def _read_files(path: Path) -> _Raw:
-    raw = _Raw()
-    for name, lines in lama_files(path):
-        digest = hashlib.sha256()
-        if name.name == TEMPLATES:
-            for number, line in _lines(lines, digest):
-                if not line.strip():
-                    continue
-                row = _object(line)
-                if isinstance(row, str) or not isinstance(row.get("relation"), str):
-                    raise EbertError(f"{path}, {name.name}, line {number}: not a relation with a template")
-                raw.templates[row["relation"]] = str(row.get("template", ""))
-            raw.hashes[TEMPLATES] = digest.hexdigest()
-        elif name.name == VOCABULARY:
-            raw.vocabulary = [word for number, line in _lines(lines, digest) if (word := _word(path, number, line))]
-            raw.hashes[VOCABULARY] = digest.hexdigest()
-        elif is_relation(name):
-            relation, file = relation_of(name), f"{name.parent.name}/{name.name}"
-            if relation in raw.rows:
-                raise EbertError(f"{path} has the relation {relation} twice ({file}); give one copy of LAMA")
-            raw.rows[relation] = [(number, _fields(line)) for number, line in _lines(lines, digest) if line.strip()]
-            raw.files[relation], raw.hashes[file] = file, digest.hexdigest()
     return raw
+
+
+def _read_file(raw: _Raw, path: Path, name: PurePosixPath | Path, lines: Iterable[bytes]) -> None:
+    if name.name == TEMPLATES:
+        for number, row in objects(lines):
+            if isinstance(row, EbertError) or not isinstance(row.get("relation"), str):
+                raise EbertError(f"{path}, {name.name}, line {number}: not a relation with a template")
+            raw.templates[row["relation"]] = str(row.get("template", ""))
+    elif name.name == VOCABULARY:
+        for number, line in enumerate(lines, 1):
+            try:
+                raw.vocabulary.append(line.decode("utf-8").strip())
+            except UnicodeDecodeError:
+                raise EbertError(f"{path}, {VOCABULARY}, line {number}: not UTF-8; restore the file") from None
+        raw.vocabulary = list(filter(None, raw.vocabulary))
+    else:
+        relation, file = name.stem.removesuffix("_test"), f"{name.parent.name}/{name.name}"
+        if relation in raw.rows:
+            raise EbertError(f"{path} has the relation {relation} twice ({file}); give one copy of LAMA")
+        raw.files[relation] = file
+        raw.rows[relation] = [_question(relation, row, f"{file}:{number}") for number, row in objects(lines)]
 
 
 def is_relation(name: PurePosixPath | Path) -> bool:
@@ -138,11 +122,6 @@ def is_relation(name: PurePosixPath | Path) -> bool:
 
 def _is_wanted(name: PurePosixPath | Path) -> bool:
     return is_relation(name) or name.name in (TEMPLATES, VOCABULARY)
-
-
-def relation_of(name: PurePosixPath | Path) -> str:
-    """Return the relation whose questions a file holds."""
-    return name.stem.removesuffix("_test")
 
 
 def lama_files(path: Path) -> Iterator[tuple[PurePosixPath | Path, Iterable[bytes]]]:
@@ -179,44 +158,24 @@ def _packing(path: Path) -> str:
     return next((ending for mark, ending in _MARKS.items() if begin.startswith(mark)), "")
 
 
-def _lines(lines: Iterable[bytes], digest: Any) -> Iterator[tuple[int, bytes]]:
-    for number, line in enumerate(lines, 1):
+def _hashed(lines: Iterable[bytes], digest: Any) -> Iterator[bytes]:
+    for line in lines:
         digest.update(line)
-        yield number, line
+        yield line
 
 
-def _object(line: bytes) -> dict[str, Any] | str:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):  # broken JSON, broken UTF-8
-        return "the line is not JSON"
-    return row if isinstance(row, dict) else "the line is not a JSON object"
-
-
-def _word(path: Path, number: int, line: bytes) -> str:
-    try:
-        return line.decode("utf-8").strip()
-    except UnicodeDecodeError:
-        raise EbertError(f"{path}, {VOCABULARY}, line {number}: not UTF-8; restore the file") from None
-
-
-def _fields(line: bytes) -> _Fields | str:
-    row = _object(line)
-    if isinstance(row, str):
-        return row
+def _question(relation: str, row: dict[str, Any] | EbertError, where: str) -> Question | SkippedQuestion:
+    """Return what is needed of a row (the evidences are most of the file), or why it cannot be asked."""
+    if isinstance(row, EbertError):  # without the place in the line, so that rows can be counted by their reason
+        return SkippedQuestion(where, str(row).partition(" (")[0])
     subject, answer = row.get("sub_label"), row.get("obj_label")
     if not isinstance(subject, str) or not subject.strip():
-        return "it has no subject (sub_label)"
+        return SkippedQuestion(where, "it has no subject (sub_label)")
     if not isinstance(answer, str) or not answer.strip():
-        return "it has no answer (obj_label)"
+        return SkippedQuestion(where, "it has no answer (obj_label)")
     oracle = row.get("sub_uri") or row.get("sub_w")
-    return _Fields(str(row.get("uuid") or ""), subject, answer, str(oracle) if oracle else None)
-
-
-def _question(relation: str, template: str, row: _Fields, where: str) -> Question:
-    text, start = from_template(template, row.subject)
-    name = f"{relation}/{row.id or where.rpartition(':')[2]}"
-    return Question(name, relation, text, (row.answer,), row.subject, start, None, row.oracle, where)
+    name = f"{relation}/{row.get('uuid') or where.rpartition(':')[2]}"
+    return Question(name, relation, "", (answer,), subject, oracle=str(oracle) if oracle else None, where=where)
 
 
 def _place(relation: str) -> tuple[bool, int, str]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError
-from ebert.probing.filters import FILTERS, check_filters, rules
+from ebert.probing.filters import FILTERS, check_filters
 
 TOP = 100  # the largest k of Hits@k
 NAMES = (*(f"hits@{k}" for k in range(1, TOP + 1)), "mrr", "probability")
@@ -27,14 +27,14 @@ class Outcomes:
     relations: tuple[str, ...]  # in the order in which they first come
     relation: NDArray[np.int32]  # (questions,) number of the relation
     covered: NDArray[np.bool_]  # (questions,) whether the subject has a vector
-    dropped: NDArray[np.int8]  # (questions,) place of the rule that took it out among `rules`, 0 if none did
+    dropped: NDArray[np.int8]  # (questions,) place of the filter that took it out, 0 if none did
     rank: Mapping[str, NDArray[np.int32]]  # by mode: (questions,) 1 is best
     probability: Mapping[str, NDArray[np.float64]]  # by mode: (questions,) of the answer, 0 to 1
 
     @classmethod
     def read(cls, rows: Iterable[Mapping[str, Any]], modes: Sequence[str]) -> "Outcomes":
         """Read the columns from the rows of `predictions.jsonl`."""
-        known, relations = rules(), dict[str, int]()
+        known, relations = [one.rule for one in FILTERS.values()], dict[str, int]()
         relation, covered, dropped = [], [], []
         rank: dict[str, list[int]] = {mode: [] for mode in modes}
         probability: dict[str, list[float]] = {mode: [] for mode in modes}
@@ -53,13 +53,10 @@ class Outcomes:
                 what = f"no {error}" if isinstance(error, KeyError) else str(error)
                 raise EbertError(f"row {number} of the predictions is damaged ({what}); probe again") from None
         return cls(
-            tuple(relations),
-            np.array(relation, dtype=np.int32),
-            np.array(covered, dtype=np.bool_),
-            np.array(dropped, dtype=np.int8),
-            {mode: np.array(values, dtype=np.int32) for mode, values in rank.items()},
-            {mode: np.array(values, dtype=np.float64) for mode, values in probability.items()},
-        )
+            tuple(relations), np.array(relation, np.int32), np.array(covered, np.bool_), np.array(dropped, np.int8),
+            {mode: np.array(values, np.int32) for mode, values in rank.items()},
+            {mode: np.array(values, np.float64) for mode, values in probability.items()},
+        )  # fmt: skip
 
     def of(self, relation: str) -> NDArray[np.bool_]:
         """Return which questions are of a relation: (questions,)."""

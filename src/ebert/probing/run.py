@@ -115,11 +115,13 @@ def _prepare(
     def skip(question: Question, why: object) -> None:
         work.skipped.append(SkippedQuestion(question.where, str(why), question.id))
 
-    usable = {question.id: work.candidates.find_all(question.answers) for question in data.questions}
+    usable: dict[str, list[int]] = {}  # by question: the places of its right answers
     for question in data.questions:
-        if not usable[question.id]:
+        if places := work.candidates.find_all(question.answers):
+            usable[question.id] = places
+        else:
             skip(question, "its answer is not a candidate of this encoder")
-    questions = [question for question in data.questions if usable[question.id]]
+    questions = [question for question in data.questions if question.id in usable]
     if options.limit:
         questions = limited(questions, options.limit)
     subjects = _find_subjects(work, questions, labels)
@@ -134,13 +136,9 @@ def _prepare(
     if data.is_lama and filters.ask_names(options.filters):
         work.persons = filters.with_persons(work.plan.questions)
     if work.persons:
-        work.name_model = (name_model or _default_name_model)()
+        work.name_model = name_model() if name_model else EBert.plain(filters.NAME_BERT)
     work.identity = _identity(work, labels)
     return work
-
-
-def _default_name_model() -> EBert:
-    return EBert.plain(filters.NAME_BERT)
 
 
 def _find_subjects(work: Probe, questions: Sequence[Question], labels: Mapping[str, int] | None) -> dict[str, Subject]:
@@ -222,7 +220,7 @@ def _predictions(
 
 def _facts(work: Probe) -> dict[str, Any]:
     """Return what `run.json` says about a complete run."""
-    model, options, questions = work.model, work.options, work.plan.questions
+    model, options, questions, identity = work.model, work.options, work.plan.questions, work.identity
     about = None
     if model.vectors is not None and model.alignment is not None:
         vectors = model.vectors
@@ -234,18 +232,12 @@ def _facts(work: Probe) -> dict[str, Any]:
             "alignment": asdict(model.alignment.report),
         }  # fmt: skip
     return {
-        "ebert": __version__,
-        "benchmark": work.data.name,
-        "encoder": work.identity["encoder"],
-        "name-bert": work.identity["name-bert"],
+        **{name: identity[name] for name in ("ebert", "benchmark", "encoder", "name-bert")},
         "model": about,
         "modes": list(options.modes),
         "filters": list(options.filters),
         "relations": sorted({question.relation for question in questions}),
-        "limit": options.limit,
-        "precision": options.precision,
-        "oracle": options.oracle,
-        "data": dict(work.data.hashes),
+        **{name: identity[name] for name in ("limit", "precision", "oracle", "data")},
         "candidates": len(work.candidates.words),
         "candidates not used": work.unused,
         "questions": len(questions),

@@ -44,8 +44,8 @@ class CountWorker:
 
     def __call__(self, rows):
         bad = []
-        good = [row for row, _ in each(rows, lambda row: row.text, bad)]
-        kept = together(good, lambda some: [self._one(row, row.text) for row in some], bad)
+        texts = each(rows, lambda row: row.text, bad)
+        kept = together(texts, lambda some: [self._one(row, text) for row, text in some], bad)
         schema = pa.schema({"row": pa.int64(), "id": pa.string(), "letters": pa.int64()})
         return RowResults(pa.Table.from_pylist(kept, schema), bad, Counter(rows=len(kept)))
 

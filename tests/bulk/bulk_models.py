@@ -12,6 +12,7 @@ sys.path.append(str(Path(__file__).parents[1] / "linking"))
 import link_world
 
 WORDS = ["the", "capital", "of", "is", "Paris", "Rome", "and", "France", "Italy", "in", "a", "city", *link_world.WORDS]
+CITED = ["Rome", "Italy", "Germany", "France"]
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 PIECES = [*encoders.SPECIAL, ".", ",", "/", "*", "'", *WORDS, *LETTERS,
           *(f"##{letter}" for letter in LETTERS)]  # fmt: skip
@@ -34,10 +35,11 @@ def write_model(folder: Path) -> str:
     return str(folder / "model")
 
 
-def write_linker(folder: Path) -> str:
-    """A model that can link without training."""
-    store = link_world.write_store(folder / "store")
+def write_linker(folder: Path, name: str = "model") -> str:
+    """A model that can link without training, also what docs/howto/bulk.md has."""
+    table = {**link_world.TABLE, **{title: (10, {title: 9}) for title in CITED}}
+    store = link_world.write_store(folder / "store", table=table, entities=[*link_world.ENTITIES, *CITED])
     EBert.fit(write_bert(folder / "bert"), store).save_pretrained(
-        folder / "model", include_vectors=False, include_encoder=False
+        folder / name, include_vectors=False, include_encoder=False
     )
-    return str(folder / "model")
+    return str(folder / name)

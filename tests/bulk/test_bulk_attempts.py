@@ -2,7 +2,7 @@
 
 import pytest
 
-from ebert.bulk.worker import MOST, Attempts
+from ebert.bulk.worker import MOST, THROUGH, Attempts
 from ebert.errors import EbertError
 
 
@@ -15,9 +15,9 @@ def die(attempts, *rows, done=False):
     """Begin a shard and die at the last of these rows, or after all of them."""
     found = attempts.begin()
     for row in rows:
-        attempts.at(row)
+        attempts.note(row)
     if done:
-        attempts.through()
+        attempts.note(THROUGH)
     return found
 
 

@@ -107,8 +107,7 @@ def test_every_line_is_read_once_whatever_the_cuts(tmp_path_factory, lines, shar
     assert [shard.number for shard in plan.shards] == list(range(len(plan.shards)))
 
 
-@pytest.mark.parametrize("shard_rows", [1, 4, 7, 100])
-@pytest.mark.parametrize("group", [1, 5, 100])
+@pytest.mark.parametrize(("shard_rows", "group"), [(1, 5), (4, 1), (4, 5), (7, 100), (100, 5)])
 def test_parquet_is_cut_anywhere(tmp_path, shard_rows, group):
     path = write_parquet(tmp_path / "a.parquet", 23, group)
     plan, rows, _, _ = read_all([path], shard_rows=shard_rows)

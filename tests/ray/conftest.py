@@ -1,10 +1,9 @@
-"""Real clusters on this machine: two nodes of one core each, and everything of them gone afterwards."""
+"""A real cluster on this machine, two nodes of one core each, and everything of it gone afterwards."""
 
 import os
 import signal
 import sys
 import uuid
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -49,9 +48,9 @@ def start():
     raise AssertionError
 
 
-@contextmanager
-def started():
-    """Start a cluster of two nodes and connect to it."""
+@pytest.fixture(scope="session")
+def cluster():
+    """A cluster of two nodes that this process is connected to. The last test kills one of them."""
     import ray
 
     made, mark = start()
@@ -62,17 +61,3 @@ def started():
         ray.shutdown()
         made.shutdown()
     assert still_there(mark) == []
-
-
-@pytest.fixture
-def cluster():
-    """A cluster of two nodes that this process is connected to, to be killed."""
-    with started() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def shared_cluster():
-    """One for all tests of a file."""
-    with started() as made:
-        yield made

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ebert._options import option
-from ebert.bulk.job import ModelJob, RowResults, each, hash_parts, together
+from ebert.bulk.job import ModelJob, RowResults, each, identify, together
 from ebert.bulk.rows import BadRow, Row
 from ebert.errors import EbertError
 from ebert.model.options import Mode
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ebert.model.ebert import EBert
     from ebert.model.encode import Encoding, Pooling
 
+    Encoded = tuple[Row, Encoding, NDArray[np.float32]]  # the vectors of a text, shape (1 or mentions, width)
+
 Pool = Literal["mean", "first", "entities"]
 POOLINGS: "dict[Pool, Pooling]" = {"mean": "mean", "first": "cls", "entities": "entity"}  # of `Encoding.pooled`
 
@@ -30,6 +32,7 @@ class EncodeJob(ModelJob):
 
     kind: ClassVar[str] = "encode"
     columns: ClassVar[tuple[str, ...]] = ("mentions",)
+    decisive: ClassVar[tuple[str, ...]] = ("mode", "pool", "layer", "dtype")
 
     mode: Mode | None = option(None, "How entities are fed.  [default: concat with a model, else bert]")
     pool: Pool = option("mean", "One vector a row (the mean of its pieces, or [CLS]) or one for each of its entities.")
@@ -39,10 +42,6 @@ class EncodeJob(ModelJob):
         if self.mode is None:
             object.__setattr__(self, "mode", "concat" if self.model else "bert")
         self.check()
-
-    def settings(self) -> dict[str, Any]:
-        """Return what was asked for."""
-        return {"mode": self.mode, "pool": self.pool, "layer": self.layer, "dtype": self.dtype}
 
     def load(self, *, device: str | None = None) -> "EncodeWorker":
         """Load the model."""
@@ -54,47 +53,40 @@ class EncodeWorker:
 
     def __init__(self, job: EncodeJob, model: "EBert") -> None:
         self._job, self._model = job, model
-        self.identity = {"encoder": model.name, **hash_parts(model.encoder, model.vectors, model.alignment)}
-        config = model.encoder.config
-        self._width = int(config.hidden_size)  # of rows that are none; the others have what the encoder gives
-        layers = int(config.num_hidden_layers)
+        self.identity = identify(model, model.encoder)
+        layers = int(model.encoder.config.num_hidden_layers)
         if not -layers - 1 <= job.layer <= layers:
             raise EbertError(f"{model.name} has no layer {job.layer}: 0 (the embeddings) to {layers}")
 
     def __call__(self, rows: Sequence[Row]) -> RowResults:
         """Encode rows."""
         bad: list[BadRow] = []
-        passages = {row.number: (row, passage) for row, passage in each(rows, passage_of, bad)}
-        mode: Any = self._job.mode
+        results = together(each(rows, passage_of, bad), self._encode, bad)
+        fed = [] if self._job.mode == "bert" else [one for _, one, _ in results]
+        missing = sum(len(one.passage.mentions) - len(one.pieces.entities) for one in fed)
+        return RowResults(self._table(results), bad, +Counter({"mention without a vector": missing}))
 
-        def encode(some: Sequence[Row]) -> "list[tuple[Row, Encoding, Any]]":
-            found = self._model.encode([passages[row.number][1] for row in some], mode=mode, layer=self._job.layer)
-            return [(row, one, self._pooled(one)) for row, one in zip(some, found, strict=True)]
+    def _encode(self, some: Sequence[tuple[Row, Passage]]) -> "list[Encoded]":
+        job, mode = self._job, self._job.mode
+        assert mode is not None
+        found = self._model.encode([passage for _, passage in some], mode=mode, layer=job.layer)
+        pooled = [one.pooled(POOLINGS[job.pool]) for one in found]
+        vectors = [array[None] if array.ndim == 1 else array for array in pooled]
+        return [(row, one, array) for (row, _), one, array in zip(some, found, vectors, strict=True)]
 
-        results = together([row for row, _ in passages.values()], encode, bad)
-        missing = Counter({"mention without a vector": n} if (n := self._missing(results)) else {})
-        return RowResults(self._table(results), bad, missing)
-
-    def _missing(self, results: "Sequence[tuple[Row, Encoding, Any]]") -> int:
-        if self._job.mode == "bert":
-            return 0
-        return sum(len(one.passage.mentions) - len(one.pieces.entities) for _, one, _ in results)
-
-    def _pooled(self, one: "Encoding") -> "NDArray[np.float32]":
-        """Return the vectors of a text, shape (1 or mentions, width)."""
-        array = one.pooled(POOLINGS[self._job.pool])
-        return array[None] if array.ndim == 1 else array
-
-    def _table(self, results: "Sequence[tuple[Row, Encoding, NDArray[np.float32]]]") -> "pa.Table":
+    def _table(self, results: "Sequence[Encoded]") -> "pa.Table":
         import numpy as np
         import pyarrow as pa
 
-        numbers = pa.array([row.number for row, _, _ in results], pa.int64())
-        ids = pa.array([row.id for row, _, _ in results], pa.string())
-        flat = np.concatenate([found for _, _, found in results]) if results else np.zeros((0, self._width), np.float32)
+        rows = {
+            "row": pa.array([row.number for row, _, _ in results], pa.int64()),
+            "id": pa.array([row.id for row, _, _ in results], pa.string()),
+        }
+        nothing = np.zeros((0, int(self._model.encoder.config.hidden_size)), np.float32)
+        flat = np.concatenate([found for _, _, found in results] or [nothing])
         vectors = pa.FixedSizeListArray.from_arrays(pa.array(flat.reshape(-1), pa.float32()), flat.shape[1])
         if self._job.pool != "entities":
-            return pa.table({"row": numbers, "id": ids, "vector": vectors})
+            return pa.table({**rows, "vector": vectors})
         mentions = [(one, mention) for _, one, _ in results for mention in one.passage.mentions]
         parts = {
             "start": pa.array([mention.start for _, mention in mentions], pa.int64()),
@@ -105,13 +97,12 @@ class EncodeWorker:
         }
         ends = np.cumsum([0, *(len(found) for _, _, found in results)])
         structs = pa.StructArray.from_arrays(list(parts.values()), names=list(parts))
-        lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs)
-        return pa.table({"row": numbers, "id": ids, "entities": lists})
+        return pa.table({**rows, "entities": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs)})
 
 
 def passage_of(row: Row) -> Passage:
     """Return the passage of a row: its text with its `mentions`, as linking writes them, or ``[[Title|words]]``."""
-    mentions = row.fields.get("mentions")
+    mentions: Any = row.fields.get("mentions")
     if mentions is None:
         return Passage.parse(row.text)
     try:

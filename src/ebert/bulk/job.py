@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVar
 
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from torch import nn
 
-    from ebert.model.alignment import Alignment
+    from ebert.linking.linker import Linker
     from ebert.model.ebert import EBert
-    from ebert.vectors.store import Vectors
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
+NAMES: dict[str, _names.Kind] = {"linker": "linker", "model": "model", "vectors": "store"}  # fields that name a folder
 
 
 @dataclass
@@ -53,8 +54,8 @@ class BulkJob(Options):
     """What is to be done, in plain values that can be sent to other machines."""
 
     kind: ClassVar[str]
-    columns: ClassVar[tuple[str, ...]] = ()
-    """The columns of a table that are read beside text and name."""
+    columns: ClassVar[tuple[str, ...]] = ()  # of a table, which are read beside text and name
+    decisive: ClassVar[tuple[str, ...]] = ()  # the fields that results depend on, beside the model
 
     def check_source(self, source: Source, columns: Sequence[str] | None, read: ReadOptions) -> None:
         """Raise an error about a file that is of no use; `columns` are those of a table."""
@@ -64,13 +65,19 @@ class BulkJob(Options):
                     f"{source.path} has no column {name!r}; it has {', '.join(columns)} (--text-column, --id-column)"
                 )
 
+    def located(self) -> Self:
+        """Return the job with absolute folders, so that any process finds them; a name on the hub stays as it is."""
+        given = {name: getattr(self, name, None) for name in NAMES}
+        found = {name: _names.find_local(value, NAMES[name]) for name, value in given.items() if value is not None}
+        return replace(self, **{name: str(place) for name, place in found.items() if place is not None})
+
     def prepared(self, rows: Callable[[], Iterable[Row]]) -> Self:  # noqa: ARG002
         """Return the job with all that it has to know of the rows as a whole; most have to know nothing."""
         return self
 
     def settings(self) -> dict[str, Any]:
         """Return what was asked for, as far as results depend on it."""
-        raise NotImplementedError
+        return {name: getattr(self, name) for name in self.decisive}
 
     def load(self, *, device: str | None = None) -> BulkWorker:
         """Load the model; `device` goes before the job's own."""
@@ -98,30 +105,24 @@ class ModelJob(BulkJob):
         return load_model(self.model, self.bert, self.vectors, device or self.device, self.dtype)
 
 
-def located(job: Any) -> Any:
-    """Return a job whose folders are absolute, so that any process finds them; a name on the hub stays as it is."""
-    kinds: dict[str, _names.Kind] = {"linker": "linker", "model": "model", "vectors": "store"}
-    given = {one.name: getattr(job, one.name) for one in fields(job) if one.name in kinds}
-    found = {name: _names.find_local(value, kinds[name]) for name, value in given.items() if value is not None}
-    return replace(job, **{name: str(place) for name, place in found.items() if place is not None})
-
-
-def hash_parts(module: "nn.Module", vectors: "Vectors | None", alignment: "Alignment | None") -> dict[str, Any]:
-    """Return hashes of weights, store and alignment, as they are in memory.
+def identify(model: "EBert | Linker", module: "nn.Module") -> dict[str, Any]:
+    """Return the name of an encoder and hashes of weights, store and alignment, as they are in memory.
 
     Vectors of entities are many, so of the store its own description and what was added count.
     """
     from ebert._runs import hash_weights
 
-    found: dict[str, Any] = {"weights": hash_weights(module), "vectors": None, "alignment": None}
-    if vectors is not None:
+    found: dict[str, Any] = {
+        "encoder": model.name, "weights": hash_weights(module), "vectors": None, "alignment": None,
+    }  # fmt: skip
+    if (vectors := model.vectors) is not None:
         digest = hashlib.sha256(json.dumps(asdict(vectors.info), sort_keys=True).encode())
         for title, vector in vectors.added():
             digest.update(title.encode() + b"\0" + vector.tobytes())
         for name in vectors.added_names():
             digest.update(json.dumps(name).encode() + b"\n")
         found["vectors"] = digest.hexdigest()
-    if alignment is not None:
+    if (alignment := model.alignment) is not None:
         digest = hashlib.sha256(json.dumps(asdict(alignment.options), sort_keys=True).encode())
         for array in (alignment.weight, alignment.bias):
             if array is not None:
@@ -132,51 +133,46 @@ def hash_parts(module: "nn.Module", vectors: "Vectors | None", alignment: "Align
 
 def each(rows: Sequence[Row], make: Callable[[Row], Result], bad: list[BadRow]) -> list[tuple[Row, Result]]:
     """Return the good rows with what is made of each; the others go among the bad ones."""
-    return together(rows, lambda some: [(row, make(row)) for row in some], bad, machine=(OSError, MemoryError))
+
+    def run(some: Sequence[tuple[Row, None]]) -> list[tuple[Row, Result]]:
+        return [(row, make(row)) for row, _ in some]
+
+    return together([(row, None) for row in rows], run, bad, machine=(OSError, MemoryError))
 
 
 def together(
-    rows: Sequence[Row],
-    run: Callable[[Sequence[Row]], list[Result]],
+    items: Sequence[tuple[Row, Item]],
+    run: Callable[[Sequence[tuple[Row, Item]]], list[Result]],
     bad: list[BadRow],
     *,
     machine: tuple[type[Exception], ...] = (OSError,),
 ) -> list[Result]:
-    """Work on rows together; if that fails, on halves of them, down to the row that is to blame.
+    """Work on rows, and what was made of each, together; if that fails, on halves, down to the row that is to blame.
 
-    Errors of the `machine` are no row's fault and are raised.
-
-    If each of several rows fails for a reason that is not its own fault, something else is wrong, and that is raised.
+    Errors of the `machine`, a disk or a network, are no row's fault and are raised. If each of several rows fails for a
+    reason that is not its own fault, something else is wrong, and that is raised.
     """
-    if not rows:
-        return []
-    before, surprises = len(bad), list[Exception]()
-    results = _halved(rows, run, bad, surprises, machine)
-    if len(rows) > 1 and len(surprises) == len(rows):
-        del bad[before:]
+    found: list[BadRow] = []
+    surprises: list[Exception] = []
+
+    def halved(some: Sequence[tuple[Row, Item]]) -> list[Result]:
+        try:
+            return run(some)
+        except machine:
+            raise
+        except Exception as error:  # of whatever kind the model's libraries raise: the other rows are to go on
+            if len(some) > 1:
+                middle = len(some) // 2
+                return [*halved(some[:middle]), *halved(some[middle:])]
+            if isinstance(error, EbertError):
+                found.append(BadRow.of(some[0][0], error))
+            else:
+                surprises.append(error)
+                found.append(BadRow.of(some[0][0], f"{type(error).__name__}: {error}"))
+            return []
+
+    results = halved(items) if items else []
+    if len(items) > 1 and len(surprises) == len(items):
         raise surprises[-1]
+    bad += found
     return results
-
-
-def _halved(
-    rows: Sequence[Row],
-    run: Callable[[Sequence[Row]], list[Result]],
-    bad: list[BadRow],
-    surprises: list[Exception],
-    machine: tuple[type[Exception], ...],
-) -> list[Result]:
-    try:
-        return run(rows)
-    except machine:  # a disk or a network
-        raise
-    except Exception as error:  # of whatever kind the model's libraries raise: the other rows are to go on
-        if len(rows) > 1:
-            middle = len(rows) // 2
-            halves = rows[:middle], rows[middle:]
-            return [one for half in halves for one in _halved(half, run, bad, surprises, machine)]
-        if isinstance(error, EbertError):
-            bad.append(BadRow.of(rows[0], error))
-        else:
-            surprises.append(error)
-            bad.append(BadRow.of(rows[0], f"{type(error).__name__}: {error}"))
-        return []

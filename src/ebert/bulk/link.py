@@ -6,12 +6,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ebert._options import option
-from ebert.bulk.job import BulkJob, RowResults, each, hash_parts, together
+from ebert.bulk.job import BulkJob, RowResults, each, identify, together
 from ebert.bulk.rows import BadRow, Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ebert.linking.document import Document
     from ebert.linking.linker import Linker
 
 
@@ -20,6 +21,7 @@ class LinkJob(BulkJob):
     """Finds and links the entities of every row."""
 
     kind: ClassVar[str] = "link"
+    decisive: ClassVar[tuple[str, ...]] = ("threshold", "rounds", "candidates")
 
     linker: str
     """A linker's folder, or a model's for linking without training."""
@@ -28,10 +30,6 @@ class LinkJob(BulkJob):
     rounds: int | None = option(None, "Iterations of refinement; 1 is none.", low=1)
     candidates: int | None = option(None, "Candidates of a mention to write.  [default: all]", low=0)
     device: str | None = option(None, "Where the encoder runs: cpu, cuda, mps, ...")
-
-    def settings(self) -> dict[str, Any]:
-        """Return what was asked for."""
-        return {"threshold": self.threshold, "rounds": self.rounds, "candidates": self.candidates}
 
     def load(self, *, device: str | None = None) -> "LinkWorker":
         """Load the linker."""
@@ -47,8 +45,7 @@ class LinkWorker:
     def __init__(self, job: LinkJob, linker: "Linker") -> None:
         self._job, self._linker = job, linker
         self.identity = {
-            "encoder": linker.name,
-            **hash_parts(linker.module, linker.vectors, linker.alignment),
+            **identify(linker, linker.module),
             "linker": asdict(linker.options),
             "generator": linker.generator.settings,
             "threshold": linker.threshold,
@@ -62,23 +59,18 @@ class LinkWorker:
         from ebert.linking.document import Document
 
         bad: list[BadRow] = []
-        documents = {row.number: (row, one) for row, one in each(rows, lambda r: Document(r.id, r.text), bad)}
         before = Counter(self._linker.dropped)
-
-        def link(some: Sequence[Row]) -> list[dict[str, Any]]:
-            linked = self._linker.link([documents[row.number][1] for row in some], threshold=self._job.threshold)
-            return [self._row(row, one) for row, one in zip(some, linked, strict=True)]
-
-        values = together([row for row, _ in documents.values()], link, bad)
+        values = together(each(rows, lambda row: Document(row.id, row.text), bad), self._link, bad)
         return RowResults(pa.Table.from_pylist(values, _schema()), bad, Counter(self._linker.dropped) - before)
 
-    def _row(self, row: Row, linked: Any) -> dict[str, Any]:
+    def _link(self, some: "Sequence[tuple[Row, Document]]") -> list[dict[str, Any]]:
         from ebert.linking.output import as_json
 
-        value = as_json(linked)
-        for mention in value["mentions"]:
+        linked = self._linker.link([document for _, document in some], threshold=self._job.threshold)
+        values = [{"row": row.number, **as_json(one)} for (row, _), one in zip(some, linked, strict=True)]
+        for mention in (mention for value in values for mention in value["mentions"]):
             mention["candidates"] = mention["candidates"][: self._job.candidates]
-        return {"row": row.number, **value}
+        return values
 
 
 def _schema() -> "pa.Schema":

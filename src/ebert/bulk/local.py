@@ -42,7 +42,20 @@ class LocalEngine:
     options: EngineOptions = field(default_factory=EngineOptions)
 
     def __post_init__(self) -> None:
-        _check_gpus(self.options)
+        """Raise an error if workers would have to take what others have, or would leave what they have alone."""
+        share = self.options.gpus_per_worker
+        if not share:
+            return
+        if share > 1:
+            raise EbertError(
+                f"a worker of this machine works on one GPU, not on {share:g}: --gpus-per-worker is at most 1"
+            )
+        many, there = how_many(self.options), gpus()
+        needed = math.ceil(many / _sharing(share))
+        if needed > there:
+            raise EbertError(
+                f"--workers {many} with --gpus-per-worker {share:g} need {needed} GPUs, and this machine has {there}"
+            )
 
     def __call__(self, task: BulkTask, shards: Sequence[Shard]) -> Generator[ShardReport, None, None]:
         """Do shards."""
@@ -75,31 +88,16 @@ def device_of(number: int, share: float) -> str | None:
     return f"cuda:{number // _sharing(share)}" if share else None
 
 
-def gpus() -> int:
-    """Return the number of GPUs of this machine that torch can use."""
-    import torch
-
-    return torch.cuda.device_count()
-
-
 def _sharing(share: float) -> int:
     """Return how many workers a GPU has room for."""
     return max(1, int(1 / share + 1e-9))  # 1 / 0.1 may be less than ten
 
 
-def _check_gpus(options: EngineOptions) -> None:
-    """Raise an error if workers would have to take what others have, or would leave what they have alone."""
-    share = options.gpus_per_worker
-    if not share:
-        return
-    if share > 1:
-        raise EbertError(f"a worker of this machine works on one GPU, not on {share:g}: --gpus-per-worker is at most 1")
-    many, there = how_many(options), gpus()
-    needed = math.ceil(many / _sharing(share))
-    if needed > there:
-        raise EbertError(
-            f"--workers {many} with --gpus-per-worker {share:g} need {needed} GPUs, and this machine has {there}"
-        )
+def gpus() -> int:
+    """Return the number of GPUs of this machine that torch can use."""
+    import torch
+
+    return torch.cuda.device_count()
 
 
 def cores() -> int:

@@ -1,7 +1,7 @@
 """Asking the rows of a corpus: each is a question of one's own (`ebert.probing.questions` has the format)."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ebert._io import files
 from ebert.bulk.inputs import Source
-from ebert.bulk.job import ModelJob, RowResults, each, hash_parts, together
+from ebert.bulk.job import ModelJob, RowResults, each, identify, together
 from ebert.bulk.options import ReadOptions
 from ebert.bulk.rows import BadRow, Row
 from ebert.errors import EbertError
@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ebert.model.ebert import EBert
-    from ebert.probing.ask import ProbePlan, Ranking, TokenizedQuestion
+    from ebert.probing.ask import TokenizedQuestion
     from ebert.probing.questions import Question
+
+    # A question with the entity of its subject, the places of its right answers among the candidates, and how often
+    # its subject was seen in training.
+    Asked = tuple[Question, list[int], int | None]
 
 METRICS = "metrics.json"
 
@@ -84,24 +88,20 @@ class ProbeWorker:
             raise EbertError("the modes concat and replace need entity vectors: give a model made by 'ebert align'")
         self._model = model
         self._modes: Any = job.modes
-        self._candidates, self.unused = choose(model.tokenizer, job.vocabulary, job.answers)
+        self._candidates, _ = choose(model.tokenizer, job.vocabulary, job.answers)
         self._asker = Asker(model, self._candidates)
         self._finder = None if model.vectors is None else SubjectFinder(model.vectors)
-        self.identity = {"encoder": model.name, **hash_parts(model.encoder, model.vectors, model.alignment)}
+        self.identity = identify(model, model.encoder)
 
     def __call__(self, rows: Sequence[Row]) -> RowResults:
         """Ask the questions of rows."""
         import pyarrow as pa
 
         bad: list[BadRow] = []
-        asked = {row.number: item for row, item in each(rows, self._asked, bad)}
-        good = [row for row in rows if row.number in asked]
-        tokenized = together(good, lambda some: self._tokenize(some, [asked[row.number] for row in some]), bad)
-        cut = {row.number: one for row, one in tokenized}
-        values = together([row for row, _ in tokenized], lambda some: self._values(some, asked, cut), bad)
-        return RowResults(pa.Table.from_pylist(values, _schema()), bad)
+        tokenized = together(each(rows, self._asked, bad), self._tokenize, bad)
+        return RowResults(pa.Table.from_pylist(together(tokenized, self._values, bad), _schema()), bad)
 
-    def _asked(self, row: Row) -> "_Asked":
+    def _asked(self, row: Row) -> "Asked":
         """Find out what is asked about, and which candidates are right."""
         question = _question(row)
         places = self._candidates.find_all(question.answers)
@@ -109,52 +109,44 @@ class ProbeWorker:
             raise EbertError("its answer is not a candidate of this encoder")
         subject = self._finder(question) if self._finder else None
         found = subject.entity if subject else None
-        asked = replace(question, entity=found.title if found else None)
-        return _Asked(asked, places, found.count if found else None)
+        return replace(question, entity=found.title if found else None), places, found.count if found else None
 
-    def _tokenize(self, rows: Sequence[Row], items: "Sequence[_Asked]") -> "list[tuple[Row, TokenizedQuestion]]":
+    def _tokenize(
+        self, some: "Sequence[tuple[Row, Asked]]"
+    ) -> "list[tuple[Row, tuple[TokenizedQuestion, int | None]]]":
         from ebert.probing.ask import tokenize
 
-        wanted = [(item.question, item.places) for item in items]
+        wanted = [(question, places) for _, (question, places, _) in some]
         found = tokenize(self._model, wanted, self._modes, self._candidates.sizes)
-        return list(zip(rows, found, strict=True))
+        return [(row, (one, count)) for (row, (_, _, count)), one in zip(some, found, strict=True)]
 
-    def _values(
-        self, rows: Sequence[Row], by_row: "Mapping[int, _Asked]", cut: "Mapping[int, TokenizedQuestion]"
-    ) -> list[dict[str, Any]]:
+    def _values(self, some: "Sequence[tuple[Row, tuple[TokenizedQuestion, int | None]]]") -> list[dict[str, Any]]:
         from ebert.model.batching import budget_on
         from ebert.probing.ask import make_plan
         from ebert.probing.filters import dropped, own_filters
 
-        items = [by_row[row.number] for row in rows]
         budget = budget_on(self._model.encoder.device.type)
-        plan = make_plan([cut[row.number] for row in rows], self._modes, budget=budget)
+        plan = make_plan([one for _, (one, _) in some], self._modes, budget=budget)
         rankings = {unit: found for batch in self._asker.run(plan) for unit, found in batch.items()}
+
+        def answer(number: int, mode: Any) -> dict[str, Any]:
+            rank, probability, best = plan.result(rankings, number, mode, self._candidates.words)
+            top = [{"token": word, "probability": chance} for word, chance in best]
+            return {"mode": mode, "rank": rank, "probability": probability, "top": top}
+
         return [
             {
                 "row": row.number,
                 "id": row.id,
-                "relation": item.question.relation,
-                "entity": item.question.entity,
-                "covered": item.question.entity is not None,
-                "count": item.count,
-                "dropped": dropped(item.question, names=own_filters()),
-                "modes": [self._mode(plan, rankings, number, mode) for mode in self._modes],
+                "relation": one.question.relation,
+                "entity": one.question.entity,
+                "covered": one.question.entity is not None,
+                "count": count,
+                "dropped": dropped(one.question, names=own_filters()),
+                "modes": [answer(number, mode) for mode in self._modes],
             }
-            for number, (row, item) in enumerate(zip(rows, items, strict=True))
+            for number, (row, (one, count)) in enumerate(some)
         ]
-
-    def _mode(self, plan: "ProbePlan", rankings: "Mapping[int, Ranking]", number: int, mode: Any) -> dict[str, Any]:
-        rank, probability, top = plan.result(rankings, number, mode, self._candidates.words)
-        answers = [{"token": word, "probability": chance} for word, chance in top]
-        return {"mode": mode, "rank": rank, "probability": probability, "top": answers}
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    question: "Question"  # with the entity of its subject
-    places: list[int]  # of the right answers among the candidates
-    count: int | None  # how often its subject was seen in training
 
 
 def _question(row: Row) -> "Question":

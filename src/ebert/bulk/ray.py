@@ -48,29 +48,29 @@ def need_ray() -> Any:
 
 
 @contextmanager
-def connected(address: str | None, *, cpus: int, store: int = STORE) -> Iterator[None]:
-    """Work on the cluster at an address, else at RAY_ADDRESS, else on one of our own with so many cores.
+def connected(address: str | None, *, cpus: int, store: int = STORE) -> Iterator[Any]:
+    """Work on the cluster at an address, else at RAY_ADDRESS, else on one of our own with so many cores; yield Ray.
 
     `store` is how many bytes of shared memory that one has. Whoever has connected to a cluster before works on it.
     """
     ray = need_ray()
     if ray.is_initialized():
-        yield
+        yield ray
         return
     place = address or os.environ.get("RAY_ADDRESS")
-    if place is not None:
-        _check_answers(place)
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if place is None:
-        quiet |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": store}
+        options |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": store}
+    else:
+        _check_answers(place)
     try:
-        ray.init(address=place or "local", **quiet)
+        ray.init(address=place or "local", **options)
     except Exception as error:  # it says so in many ways
         ray.shutdown()
         what = f"there is no Ray cluster at {place}" if place else "Ray could not be started on this machine"
-        raise EbertError(f"{what}: {first_line(error)}") from None
+        raise EbertError(f"{what}: {_first_line(error)}") from None
     try:
-        yield
+        yield ray
     finally:
         ray.shutdown()
 
@@ -86,12 +86,7 @@ def _check_answers(place: str) -> None:
         raise EbertError(f"there is no Ray cluster at {place} ({error}); --address is that of its head") from None
 
 
-def cores() -> int:
-    """Return the number of cores of the cluster."""
-    return max(1, int(need_ray().cluster_resources().get("CPU", 1)))
-
-
-def first_line(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     """Return what an error says in short: Ray adds pages."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
@@ -104,8 +99,8 @@ class RayEngine:
 
     def __call__(self, task: BulkTask, shards: Sequence[Shard]) -> Generator[ShardReport, None, None]:
         """Do shards."""
-        ray, options, cpus = need_ray(), self.options, self.options.cpus_per_worker or 1
-        with connected(options.address, cpus=cpus * how_many(options)), _settings(ray):
+        options, cpus = self.options, self.options.cpus_per_worker or 1
+        with connected(options.address, cpus=cpus * how_many(options)) as ray, _settings(ray):
             # Ray hires only as many as the cluster has room for, and more when the cluster has grown.
             most = min(len(shards), options.workers or len(shards))
             pool = ray.data.ActorPoolStrategy(
@@ -120,9 +115,16 @@ class RayEngine:
                 num_cpus=cpus,
                 num_gpus=options.gpus_per_worker or None,
             )
-            for batch in _streamed(reports):
-                for value in batch["report"]:
-                    yield _opened(value)
+            try:
+                for batch in reports.iter_batches(batch_size=1, prefetch_batches=0):
+                    done = pickle.loads(batch["report"][0])  # noqa: S301 - our own, from a cluster of ours
+                    if isinstance(done, Exception):
+                        raise done
+                    yield done
+            except ray.exceptions.RayError as error:
+                raise EbertError(
+                    f"the cluster could not go on ({_first_line(error)}); run the same command again, it goes on"
+                ) from None
 
     def facts(self) -> dict[str, Any]:
         """Return what the manifest says about it."""
@@ -137,34 +139,11 @@ class ShardActor:
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Do a shard; what goes wrong is reported in its place, so that only what kills a worker is Ray's to mend."""
-        values: list[bytes] = []
-        for value in batch["shard"]:
-            try:
-                done: ShardReport | Exception = self._work(pickle.loads(value))  # noqa: S301 - our own
-            except Exception as error:
-                done = error
-            values.append(pickle.dumps(done))
-        return {"report": values}
-
-
-def _opened(value: bytes) -> ShardReport:
-    done = pickle.loads(value)  # noqa: S301 - our own, from a cluster of ours
-    if isinstance(done, Exception):
-        raise done
-    assert isinstance(done, ShardReport)
-    return done
-
-
-def _streamed(reports: Any) -> Iterator[dict[str, Any]]:
-    """Yield reports as they come; the error says in words of ours that Ray gave up."""
-    import ray
-
-    try:
-        yield from reports.iter_batches(batch_size=1, prefetch_batches=0)
-    except ray.exceptions.RayError as error:
-        raise EbertError(
-            f"the cluster could not go on ({first_line(error)}); run the same command again, it goes on"
-        ) from None
+        try:
+            done: ShardReport | Exception = self._work(pickle.loads(batch["shard"][0]))  # noqa: S301 - our own
+        except Exception as error:
+            done = error
+        return {"report": [pickle.dumps(done)]}
 
 
 @contextmanager
@@ -190,23 +169,25 @@ class RayTasks:
 
     def __call__(self, work: Callable[[Piece], Result], tasks: Iterable[Piece]) -> Iterator[tuple[Piece, Result]]:
         """Yield the results of tasks as they come. What one raises is raised here, when the other ones are done."""
-        ray = need_ray()
-        with connected(self.options.address, cpus=how_many(self.options), store=DUMP_STORE):
+        with connected(self.options.address, cpus=how_many(self.options), store=DUMP_STORE) as ray:
             remote = ray.remote(_do).options(num_cpus=1, max_retries=RETRIES)
             waiting: dict[Any, Piece] = {}
             more, error = iter(tasks), None
             try:
                 while True:
-                    most = self.options.workers or AHEAD * cores()  # the cluster may have grown
+                    cores = max(1, int(ray.cluster_resources().get("CPU", 1)))  # the cluster may have grown
                     try:
-                        while error is None and len(waiting) < most and (task := next(more, None)) is not None:
+                        while error is None and len(waiting) < (self.options.workers or AHEAD * cores):
+                            task = next(more)
                             waiting[remote.remote(work, task)] = task
+                    except StopIteration:
+                        pass
                     except Exception as failure:  # of making tasks; those that run are to end well
                         error = failure
                     if not waiting:
                         break
-                    ready, _ = ray.wait(list(waiting), num_returns=1)
-                    task, result = waiting.pop(ready[0]), _got(ray, ready[0])
+                    ready = ray.wait(list(waiting), num_returns=1)[0][0]
+                    task, result = waiting.pop(ready), _got(ray, ready)
                     if isinstance(result, Exception):
                         error = error or result
                     else:
@@ -236,6 +217,6 @@ def _got(ray: Any, ready: Any) -> Any:
         return ray.get(ready)
     except ray.exceptions.RayError as error:
         return EbertError(
-            f"a worker of the cluster died {RETRIES + 1} times at the same task ({first_line(error)}); run the same "
+            f"a worker of the cluster died {RETRIES + 1} times at the same task ({_first_line(error)}); run the same "
             "command again, it goes on where it stopped"
         )

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 AT_ONCE = 256  # rows of a table
+NOTE = b"ebert"  # the key of what a file of ours says about itself
+
+Value = dict[str, Any] | str | EbertError | None  # fields, a text alone, why there is neither, or a blank line
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +74,39 @@ class RowReader:
     def __init__(self, read: ReadOptions, columns: Sequence[str]) -> None:
         self._read, self._columns = read, columns
         self._source: Source | None = None
-        self._stream: IO[bytes] | None = None
+        self._opened: Any = None  # a Parquet file or a stream of bytes
         self._group: tuple[int, pa.Table] | None = None
-        self._table: Any = None
 
     def __call__(self, shard: Shard) -> Read:
         """Read the rows of a shard, in their order."""
         done = Read()
         for part in shard.slices:
             self._open(part.source)
-            {"parquet": self._parquet, "text": self._whole}.get(part.source.kind, self._lines)(part, done)
+            values = self._table_values(part) if part.source.kind == "parquet" else self._text_values(part)
+            for place, value in enumerate(values):
+                name = part.source.name
+                where = name if part.source.kind == "text" else f"{name}:{part.first + place + 1}"
+                if value is None:
+                    done.blank += 1
+                    continue
+                try:
+                    row = self._row(part.row + place, where, value)
+                except EbertError as error:
+                    done.bad.append(BadRow(part.row + place, where, where, str(error)))
+                    continue
+                broken = next((key for key in (TEXT, *self._columns) if not _is_text(row.fields.get(key))), None)
+                if broken is None:
+                    done.rows.append(row)
+                else:
+                    label = row.named if broken == TEXT else broken
+                    done.bad.append(BadRow.of(row, f"its {label!r} has half a surrogate pair and is not text"))
         return done
 
     def close(self) -> None:
         """Close the file."""
-        for opened in (self._stream, self._table):
-            if opened is not None:
-                opened.close()
-        self._source = self._stream = self._group = self._table = None
+        if self._opened is not None:
+            self._opened.close()
+        self._source = self._opened = self._group = None
 
     def _open(self, source: Source) -> None:
         if source == self._source:
@@ -99,119 +117,92 @@ class RowReader:
         except FileNotFoundError:
             raise EbertError(f"there is no file {source.path} any more, or not on this machine") from None
         if size != source.size:
-            raise EbertError(f"{source.path} has changed since the job began; begin anew (--overwrite)")
-        if source.kind == "parquet":
-            self._table = open_parquet(source.path)
-        else:
-            self._stream = compressed.opened(source.path)
+            raise _changed(source)
+        self._opened = open_parquet(source.path) if source.kind == "parquet" else compressed.opened(source.path)
         self._source = source
 
-    # One for each kind of file
+    def _row(self, number: int, where: str, value: dict[str, Any] | str | EbertError) -> Row:
+        """Return a row: a text, or one with its name and other fields. Raise an error if it is none."""
+        if isinstance(value, EbertError):
+            raise value
+        read = self._read
+        given = {read.text_column: value} if isinstance(value, str) else value
+        name = None if isinstance(value, str) else given.get(read.name)
+        if name is None and read.id_column is not None:
+            raise EbertError(f"it has no {read.id_column!r}")
+        if name is not None and (isinstance(name, bool) or not isinstance(name, str | int)):
+            raise EbertError(f"its {read.name!r} is {name!r}; a name or a number is needed")
+        if isinstance(name, str) and not titles.is_text(name):
+            raise EbertError(f"its {read.name!r} is not text")
+        # A `text` is none if another name was asked for.
+        own = {key: one for key, one in given.items() if key not in (read.name, read.text_column, TEXT)}
+        if read.text_column in given:
+            own[TEXT] = given[read.text_column]
+        return Row(number, where if name is None else str(name), where, own, read.text_column)
 
-    def _whole(self, part: Slice, done: Read) -> None:
-        name = part.source.name
-        try:
-            text = self._bytes(part).decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            done.bad.append(BadRow(part.row, name, name, f"it is not UTF-8 ({error})"))
-        else:
-            done.rows.append(Row(part.row, name, name, {TEXT: text}))
-
-    def _lines(self, part: Slice, done: Read) -> None:
-        lines = self._bytes(part).split(b"\n")
-        json_lines = part.source.kind == "jsonl"
-        for place, line in enumerate(lines[: part.rows]):
-            number = part.first + place
-            if number == 0:
-                line = line.removeprefix(b"\xef\xbb\xbf")  # the mark that some programs put before UTF-8
-            if not line.strip():
-                done.blank += 1
+    def _text_values(self, part: Slice) -> Iterator[Value]:
+        """Yield the whole text of a file, or its lines."""
+        stream: IO[bytes] = self._opened
+        with naming_damage(part.source.path):
+            stream.seek(part.start)
+            data = stream.read(part.stop - part.start)
+        if len(data) != part.stop - part.start:
+            raise _changed(part.source)
+        if part.first == 0:
+            data = data.removeprefix(b"\xef\xbb\xbf")  # the mark that some programs put before UTF-8
+        kind = part.source.kind
+        for line in [data] if kind == "text" else data.split(b"\n")[: part.rows]:
+            if kind != "text" and not line.strip():
+                yield None
                 continue
-            where = f"{part.source.name}:{number + 1}"
             try:
-                value = _parse(line) if json_lines else _decode(line.removesuffix(b"\r"))
-                self._add(part.row + place, where, value, done)
+                text = line.decode()
+                yield _parse(text) if kind == "jsonl" else text.removesuffix("\r") if kind == "lines" else text
+            except UnicodeDecodeError as error:
+                yield EbertError(f"it is not UTF-8 ({error})")
             except EbertError as error:
-                done.bad.append(BadRow(part.row + place, where, where, str(error)))
+                yield error
 
-    def _parquet(self, part: Slice, done: Read) -> None:
+    def _table_values(self, part: Slice) -> Iterable[Value]:
+        """Return the rows of a table; if its pages are damaged, all of them are bad."""
         try:
             with finding_damage():
                 tables = list(self._tables(part))
         except DamageError as error:
             reason = f"rows {part.first + 1} to {part.first + part.rows} of the file cannot be read ({error})"
-            for place in range(part.rows):
-                where = f"{part.source.name}:{part.first + place + 1}"
-                done.bad.append(BadRow(part.row + place, where, where, reason))
-            return
-        for place, fields in enumerate(row for table in tables for row in _plain(table)):
-            where = f"{part.source.name}:{part.first + place + 1}"
-            try:
-                if isinstance(fields, EbertError):
-                    raise fields
-                self._add(part.row + place, where, fields, done)
-            except EbertError as error:
-                done.bad.append(BadRow(part.row + place, where, where, str(error)))
+            return [EbertError(reason)] * part.rows
+        return (row for table in tables for row in _plain(table))
 
-    def _tables(self, part: Slice) -> "Iterable[pa.Table]":
+    def _tables(self, part: Slice) -> "Iterator[pa.Table]":
         """Yield the slices of row groups that hold the rows. The last group is kept: a group may have many shards."""
         begin = 0
-        for number in range(self._table.metadata.num_row_groups):
-            end = begin + self._table.metadata.row_group(number).num_rows
+        for number in range(self._opened.metadata.num_row_groups):
+            end = begin + self._opened.metadata.row_group(number).num_rows
             if begin < part.stop and part.start < end:
                 if self._group is None or self._group[0] != number:
-                    names = [*self._columns, self._read.text_column, self._read.name]
-                    known = [name for name in dict.fromkeys(names) if name in self._table.schema_arrow.names]
-                    self._group = number, self._read_group(number, known, part.source)
+                    self._group = number, self._read_group(number, part.source)
                 first = max(part.start, begin)
                 yield self._group[1].slice(first - begin, min(part.stop, end) - first)
             begin = end
 
-    def _read_group(self, number: int, columns: list[str], source: Source) -> "pa.Table":
+    def _read_group(self, number: int, source: Source) -> "pa.Table":
         """Read a row group, a few rows at a time: one long text that all rows share takes no room in the file."""
         import pyarrow as pa
 
+        schema = self._opened.schema_arrow
+        names = dict.fromkeys([*self._columns, self._read.text_column, self._read.name])
+        columns = [name for name in names if name in schema.names]
         room = compressed.Room(source.path, compressed.limit(source.size))
         kept = []
-        for batch in self._table.iter_batches(AT_ONCE, row_groups=[number], columns=columns):
+        for batch in self._opened.iter_batches(AT_ONCE, row_groups=[number], columns=columns):
             # A dictionary is shared by its rows here too.
             room.take(sum(one.nbytes for one in batch.columns if not pa.types.is_dictionary(one.type)))
             kept.append(batch)
-        schema = self._table.schema_arrow
         return pa.Table.from_batches(kept, pa.schema([schema.field(name) for name in columns]))
 
-    def _bytes(self, part: Slice) -> bytes:
-        assert self._stream is not None
-        with naming_damage(part.source.path):
-            self._stream.seek(part.start)
-            data = self._stream.read(part.stop - part.start)
-        if len(data) != part.stop - part.start:
-            raise EbertError(f"{part.source.path} has changed since the job began; begin anew (--overwrite)")
-        return data
 
-    def _add(self, number: int, where: str, value: dict[str, Any] | str, done: Read) -> None:
-        """Add a row: a text, or one with its name and other fields."""
-        fields = {} if isinstance(value, str) else value
-        name = fields.get(self._read.name)
-        if name is None and self._read.id_column is not None:
-            raise EbertError(f"it has no {self._read.id_column!r}")
-        if name is not None and (isinstance(name, bool) or not isinstance(name, str | int)):
-            raise EbertError(f"its {self._read.name!r} is {name!r}; a name or a number is needed")
-        if isinstance(name, str) and not titles.is_text(name):
-            raise EbertError(f"its {self._read.name!r} is not text")
-        # A `text` is none if another name was asked for.
-        own = {
-            key: field for key, field in fields.items() if key not in (self._read.name, self._read.text_column, TEXT)
-        }
-        if isinstance(value, str) or self._read.text_column in fields:
-            own[TEXT] = value if isinstance(value, str) else fields[self._read.text_column]
-        row = Row(number, where if name is None else str(name), where, own, self._read.text_column)
-        for key in (TEXT, *self._columns):
-            if not _is_text(own.get(key)):
-                label = self._read.text_column if key == TEXT else key
-                done.bad.append(BadRow.of(row, f"its {label!r} has half a surrogate pair and is not text"))
-                return
-        done.rows.append(row)
+def _changed(source: Source) -> EbertError:
+    return EbertError(f"{source.path} has changed since the job began; begin anew (--overwrite)")
 
 
 def _is_text(value: Any) -> bool:
@@ -219,12 +210,12 @@ def _is_text(value: Any) -> bool:
     left = [value]
     while left:
         one = left.pop()
-        if isinstance(one, str) and not titles.is_text(one):
-            return False
         if isinstance(one, dict):
             left += [*one, *one.values()]
         elif isinstance(one, list):
             left += one
+        elif isinstance(one, str) and not titles.is_text(one):
+            return False
     return True
 
 
@@ -239,22 +230,14 @@ def _plain(table: "pa.Table") -> "list[dict[str, Any] | EbertError]":
     return [row for place in range(table.num_rows) for row in _plain(table.slice(place, 1))]
 
 
-def _parse(line: bytes) -> dict[str, Any] | str:
-    text = _decode(line)
-    if text.lstrip().startswith('"'):  # a text by itself
+def _parse(line: str) -> dict[str, Any] | str:
+    if line.lstrip().startswith('"'):  # a text by itself
         with suppress(ValueError):
-            return str(json.loads(text))
-    return records.parse_object(text)
+            return str(json.loads(line))
+    return records.parse_object(line)
 
 
-def _decode(line: bytes) -> str:
-    try:
-        return line.decode()
-    except UnicodeDecodeError as error:
-        raise EbertError(f"it is not UTF-8 ({error})") from None
-
-
-NOTE = b"ebert"  # the key of what a file of ours says about itself
+# Parquet
 
 
 def need_pyarrow() -> None:

@@ -12,7 +12,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,11 @@ from ebert._io.progress import Advance, Watch, unwatched
 from ebert._runs import alone_in, key_of, refuse_other, remove_halves, saying_where
 from ebert._workers import WorkerDiedError
 from ebert.bulk.inputs import MANIFEST, Shard, ShardPlan, make_plan
-from ebert.bulk.job import BulkJob, located
+from ebert.bulk.job import BulkJob
 from ebert.bulk.local import Engine, LocalEngine
 from ebert.bulk.options import ReadOptions
 from ebert.bulk.rows import Row, RowReader, need_pyarrow
-from ebert.bulk.worker import ATTEMPTS, KEY, MOST, ROWS, BulkTask, ShardReport, read_report
+from ebert.bulk.worker import ATTEMPTS, KEY, MOST, ROWS, BulkTask, read_report
 from ebert.errors import EbertError
 
 ROW_FORMAT = "rows 1"  # what a row looks like; shards of another one are not mixed with these
@@ -38,15 +38,9 @@ _SHARD = re.compile(r"\d{6,}\.parquet")
 
 
 def run(
-    job: BulkJob,
-    inputs: Sequence[str | Path],
-    out: str | Path,
-    *,
-    read: ReadOptions | None = None,
-    engine: Engine | None = None,
-    overwrite: bool = False,
-    watch: Watch = unwatched,
-) -> dict[str, Any]:
+    job: BulkJob, inputs: Sequence[str | Path], out: str | Path, *, read: ReadOptions | None = None,
+    engine: Engine | None = None, overwrite: bool = False, watch: Watch = unwatched,
+) -> dict[str, Any]:  # fmt: skip
     """Do a job to every row of the inputs, or go on doing it, and return its manifest.
 
     The folder `out` gets the rows of every shard (`rows/*.parquet`), `errors.jsonl` and `manifest.json`.
@@ -56,7 +50,7 @@ def run(
     for given in inputs:
         if Path(given).is_dir() and Path(out).resolve().is_relative_to(Path(given).resolve()):
             raise EbertError(f"{out} is in {given}, which is read; choose a place outside")
-    job = located(job)
+    job = job.located()
     plan = make_plan(inputs, read, lambda source, columns: job.check_source(source, columns, read))
     job = job.prepared(lambda: _rows(plan, job, read))
     model = job.load(device="cpu").identity  # an error of loading comes now, not from every worker
@@ -67,8 +61,11 @@ def run(
         "model": model,
         "inputs": plan.inputs,
     }
-    with opened(Path(out), identity, overwrite=overwrite) as folder:
-        missing = [shard for shard in plan.shards if folder.report(shard) is None]
+    folder = JobFolder(Path(out).absolute(), identity)
+    with alone_in(folder.path, marker=MANIFEST, ours=_is_ours) as known:
+        if known:
+            folder.compare(overwrite=overwrite)
+        missing = folder.missing(plan.shards)
         folder.begin()
         facts: dict[str, Any] = {"not read": plan.others} if plan.others else {}
         with saying_where(folder.path):
@@ -76,8 +73,12 @@ def run(
                 with watch(job.kind, total=plan.rows, unit="rows") as advance:
                     advance(plan.rows - sum(shard.rows for shard in missing))
                     _work(engine, BulkTask(job, read, folder.path, folder.key, model), missing, advance)
-                folder.check_there(missing)
-                shown = job.finish(folder.path, [folder.file(shard) for shard in plan.shards])
+                if lost := folder.missing(missing):
+                    raise EbertError(
+                        f"{len(lost):,} shards were done but are not in {folder.path}, such as {lost[0].file}; --out "
+                        "must be in a folder that all machines share"
+                    )
+                shown = job.finish(folder.path, [folder.path / ROWS / shard.file for shard in plan.shards])
                 facts |= {**engine.facts(), "seconds": round(time.monotonic() - began, 1)}
             finally:  # also if the work is stopped
                 manifest = folder.finish(plan.shards, facts)
@@ -118,22 +119,32 @@ class JobFolder:
     def __init__(self, path: Path, identity: dict[str, Any]) -> None:
         self.path, self.identity, self.key = path, identity, key_of(identity)
 
-    def file(self, shard: Shard) -> Path:
-        """Return the place of a shard's rows."""
-        return self.path / ROWS / shard.file
+    def missing(self, shards: Sequence[Shard]) -> list[Shard]:
+        """Return the shards that are not done."""
+        return [shard for shard in shards if read_report(self.path / ROWS / shard.file, self.key) is None]
 
-    def report(self, shard: Shard) -> ShardReport | None:
-        """Return what came of a shard, if it is done."""
-        found = read_report(self.file(shard), self.key)
-        return found[0] if found else None
+    def compare(self, *, overwrite: bool) -> None:
+        """Raise an error if the job in the folder is another one, or make room for the new one."""
+        before = files.read_json(self.path / MANIFEST, "a job")
+        if before.get("kind") != "bulk":
+            raise EbertError(f"{self.path} holds something else (its {MANIFEST} is not of a job); choose another --out")
+        refuse_other(self.path, before.get("identity", {}), self.identity, what="a job", overwrite=overwrite)
+        if overwrite:  # what a job wrote and nothing else: people may have put files of their own beside it
+            shards = [file for file in self._in_rows() if _SHARD.fullmatch(file.name) and file.is_file()]
+            for file in [*shards, *(self.path / name for name in (ERRORS, METRICS, KEY))]:
+                file.unlink(missing_ok=True)
 
-    def check_there(self, shards: Sequence[Shard]) -> None:
-        """Raise an error about shards that were done but are not in the folder."""
-        if lost := [shard for shard in shards if self.report(shard) is None]:
-            raise EbertError(
-                f"{len(lost):,} shards were done but are not in {self.path}, such as {lost[0].file}; --out must be in "
-                "a folder that all machines share"
-            )
+    def begin(self) -> None:
+        """Write what the job is about, before anything else, and remove what killed workers left, be it by 0.1."""
+        self._write({"complete": False})
+        (self.path / ROWS).mkdir(exist_ok=True)
+        shutil.rmtree(self.path / ATTEMPTS, ignore_errors=True)
+        (self.path / ATTEMPTS).mkdir()
+        remove_halves(self.path, ERRORS, METRICS, KEY, MANIFEST)
+        halves = (file.name.removeprefix(".").rpartition(".")[0] for file in self._in_rows())
+        remove_halves(self.path / ROWS, *(name for name in halves if _SHARD.fullmatch(name)))
+        with files.replacing(self.path / KEY, "w") as file:
+            file.write(self.key)
 
     def finish(self, shards: Sequence[Shard], facts: Mapping[str, Any]) -> dict[str, Any]:
         """List the bad rows, and write the manifest: what there is, and whether that is all."""
@@ -142,12 +153,11 @@ class JobFolder:
         total = Counter(rows=0, errors=0, blank=0)
         with files.replacing(self.path / ERRORS, "w") as errors:
             for shard in shards:
-                found = read_report(self.file(shard), self.key)
+                found = read_report(self.path / ROWS / shard.file, self.key)
                 if found is None:
                     continue
                 report, bad = found
-                for one in bad:
-                    errors.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
+                errors.writelines(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in bad)
                 dropped.update(report.dropped)
                 total.update(rows=report.rows, errors=report.errors, blank=report.blank)
                 reports.append({"file": f"{ROWS}/{shard.file}", "rows": report.rows, "errors": report.errors})
@@ -159,57 +169,12 @@ class JobFolder:
             shutil.rmtree(self.path / ATTEMPTS, ignore_errors=True)
         return result
 
-    def begin(self) -> None:
-        """Write what the job is about, before anything else."""
-        self._write({"complete": False})
-        (self.path / ROWS).mkdir(exist_ok=True)
-        shutil.rmtree(self.path / ATTEMPTS, ignore_errors=True)
-        (self.path / ATTEMPTS).mkdir()
-        _remove_halves(self.path)
-        with files.replacing(self.path / KEY, "w") as file:
-            file.write(self.key)
+    def _in_rows(self) -> list[Path]:
+        return list((self.path / ROWS).iterdir()) if (self.path / ROWS).is_dir() else []
 
     def _write(self, result: Mapping[str, Any]) -> None:
         head = {"kind": "bulk", "format": FORMAT, "ebert": __version__}
         files.write_json(self.path / MANIFEST, {**head, **result, "identity": self.identity})
-
-
-@contextmanager
-def opened(folder: Path, identity: dict[str, Any], *, overwrite: bool = False) -> Iterator[JobFolder]:
-    """Begin a job or go on with it, alone."""
-    folder = folder.absolute()
-    with alone_in(folder, marker=MANIFEST, ours=_is_ours) as known:
-        if known:
-            _compare(folder, identity, overwrite=overwrite)
-        yield JobFolder(folder, identity)
-
-
-def _compare(folder: Path, identity: Mapping[str, Any], *, overwrite: bool) -> None:
-    """Raise an error if the job in a folder is another one, or make room for the new one."""
-    before = files.read_json(folder / MANIFEST, "a job")
-    if before.get("kind") != "bulk":
-        raise EbertError(f"{folder} holds something else (its {MANIFEST} is not of a job); choose another --out")
-    refuse_other(folder, before.get("identity", {}), identity, what="a job", overwrite=overwrite)
-    if overwrite:
-        shutil.rmtree(folder / ATTEMPTS, ignore_errors=True)
-        _remove_halves(folder)
-        for shard in _shards(folder):  # and nothing else: people may have put files of their own beside them
-            shard.unlink()
-        for name in (ERRORS, METRICS, KEY):
-            (folder / name).unlink(missing_ok=True)
-
-
-def _shards(folder: Path) -> list[Path]:
-    rows = (folder / ROWS).iterdir() if (folder / ROWS).is_dir() else ()
-    return [file for file in rows if _SHARD.fullmatch(file.name) and file.is_file()]
-
-
-def _remove_halves(folder: Path) -> None:
-    """Remove what killed workers left half written, be it by 0.1."""
-    remove_halves(folder, ERRORS, METRICS, KEY, MANIFEST)
-    if (folder / ROWS).is_dir():
-        halves = (file.name.removeprefix(".").rpartition(".")[0] for file in (folder / ROWS).iterdir())
-        remove_halves(folder / ROWS, *(name for name in halves if _SHARD.fullmatch(name)))
 
 
 def _is_ours(file: Path) -> bool:

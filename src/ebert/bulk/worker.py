@@ -9,8 +9,7 @@ import platform
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -64,8 +63,7 @@ class ShardWork:
 
     def __init__(self, task: BulkTask) -> None:
         self.task = task
-        self._worker: BulkWorker | None = None
-        self._reader: RowReader | None = None
+        self._loaded: tuple[RowReader, BulkWorker] | None = None
 
     def __call__(self, shard: Shard) -> ShardReport:
         """Do a shard. What is raised can be sent to other processes."""
@@ -76,41 +74,49 @@ class ShardWork:
         except Exception as error:
             raise RuntimeError(f"{type(error).__name__}: {error}\n{traceback.format_exc()}") from None
 
+    def close(self) -> None:
+        """Close files and drop the model."""
+        if self._loaded is not None:
+            self._loaded[0].close()
+        self._loaded = None
+
     def _do(self, shard: Shard) -> ShardReport:
-        _check_folder(self.task)
-        attempts = Attempts(self.task.folder / ATTEMPTS / f"{shard.number:06d}")
+        task, name = self.task, f"{platform.node()}:{os.getpid()}"  # of this process among those of all machines
+        key = task.folder / KEY
+        if not key.exists() or key.read_text("ascii") != task.key:
+            raise EbertError(
+                f"{name} does not see {task.folder} as the job does; --out must be in a folder that all machines share"
+            )
+        attempts = Attempts(task.folder / ATTEMPTS / f"{shard.number:06d}")
         careful, fatal = attempts.begin()
-        reader, worker = self._load()
+        self._loaded = self._loaded or self._load(name)
+        reader, worker = self._loaded
         read = reader(shard)
         done = _row_by_row(read.rows, worker, attempts, fatal) if careful else worker(read.rows)
         bad = sorted([*read.bad, *done.bad], key=lambda one: one.row)
-        report = ShardReport(shard.number, done.table.num_rows, len(bad), read.blank, dict(done.dropped), _name())
+        report = ShardReport(shard.number, done.table.num_rows, len(bad), read.blank, dict(done.dropped), name)
         if report.read != shard.rows:
             raise AssertionError(f"{shard.rows} rows became {report.read}")
-        note = {**asdict(report), "bad": [asdict(one) for one in bad], "key": self.task.key}
+        note = {**asdict(report), "bad": [asdict(one) for one in bad], "key": task.key}
         note.pop("worker")  # the bytes do not tell who did it
-        write_parquet(self.task.folder / ROWS / shard.file, done.table, note)
+        write_parquet(task.folder / ROWS / shard.file, done.table, note)
         attempts.end()
         return report
 
-    def close(self) -> None:
-        """Close files and drop the model."""
-        if self._reader is not None:
-            self._reader.close()
-        self._worker = self._reader = None
-
-    def _load(self) -> tuple[RowReader, BulkWorker]:
-        """Load what is not loaded yet."""
-        if self._worker is None or self._reader is None:
-            with _threads(self.task.threads):
-                self._worker = self.task.job.load(device=self.task.device)
-            if self._worker.identity != self.task.identity:
-                raise EbertError(
-                    f"the model that {_name()} has is not the one that the job was begun with; all machines need the "
-                    "same model, encoder and store, at the same place"
-                )
-            self._reader = RowReader(self.task.read, self.task.job.columns)
-        return self._reader, self._worker
+    def _load(self, name: str) -> tuple[RowReader, BulkWorker]:
+        """Load the model so that it takes a share of the cores; tokenizers would take all."""
+        task = self.task
+        if task.threads is not None:
+            os.environ |= {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": str(task.threads)}
+        worker = task.job.load(device=task.device)
+        if task.threads is not None and "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(task.threads)
+        if worker.identity != task.identity:
+            raise EbertError(
+                f"the model that {name} has is not the one that the job was begun with; all machines need the "
+                "same model, encoder and store, at the same place"
+            )
+        return RowReader(task.read, task.job.columns), worker
 
 
 def read_report(path: Path, key: str) -> tuple[ShardReport, list[BadRow]] | None:
@@ -126,46 +132,16 @@ def _row_by_row(rows: Sequence[Row], worker: BulkWorker, attempts: "Attempts", f
     """Work on one row after the other, noting each: one of them kills its worker."""
     import pyarrow as pa
 
-    tables, bad = [worker(()).table], [BadRow.of(row, REASON) for row in rows if row.number in fatal]
-    dropped: Counter[str] = Counter()
+    parts = [worker(())]
     for row in rows:
-        if row.number not in fatal:
-            attempts.at(row.number)
-            done = worker([row])
-            tables.append(done.table)
-            bad += done.bad
-            dropped += done.dropped
-    attempts.through()
-    return RowResults(pa.concat_tables(tables).combine_chunks(), bad, dropped)
-
-
-def _check_folder(task: BulkTask) -> None:
-    """Raise an error early if this machine does not see what the job is to be written to."""
-    try:
-        found = (task.folder / KEY).read_text("ascii")
-    except FileNotFoundError:
-        found = ""
-    if found != task.key:
-        raise EbertError(
-            f"{_name()} does not see {task.folder} as the job does; --out must be in a folder that all machines share"
-        )
-
-
-@contextmanager
-def _threads(many: int | None) -> Iterator[None]:
-    """Load a model so that it takes a share of the cores; tokenizers would take all."""
-    if many is None:
-        yield
-        return
-    os.environ |= {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": str(many)}
-    yield
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(many)
-
-
-def _name() -> str:
-    """Return the name of this process among those of all machines."""
-    return f"{platform.node()}:{os.getpid()}"
+        if row.number in fatal:
+            parts[0].bad.append(BadRow.of(row, REASON))
+        else:
+            attempts.note(row.number)
+            parts.append(worker([row]))
+    attempts.note(THROUGH)
+    table = pa.concat_tables([part.table for part in parts]).combine_chunks()
+    return RowResults(table, [one for part in parts for one in part.bad], sum((p.dropped for p in parts), Counter()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,29 +153,20 @@ class Attempts:
     def begin(self) -> tuple[bool, set[int]]:
         """Note that the shard is begun. Return whether it must be done row by row, and the rows to leave out."""
         lines = self.path.read_text("ascii").splitlines() if self.path.exists() else []
-        last = Counter(line for line, after in pairwise([*lines, BEGUN]) if after == BEGUN and line.isdecimal())
-        fatal = {int(row) for row, deaths in last.items() if deaths >= TRIES}
-        careful = lines.count(BEGUN) >= TRIES
         if lines.count(BEGUN) >= MOST:
             raise EbertError(
                 f"workers died {MOST} times in shard {self.path.name}: is there too little memory for so many of them "
                 "(--workers), or does the model not run on their machine?"
             )
-        self._note(BEGUN)
-        return careful, fatal
+        last = Counter(line for line, after in pairwise([*lines, BEGUN]) if after == BEGUN and line.isdecimal())
+        self.note(BEGUN)
+        return lines.count(BEGUN) >= TRIES, {int(row) for row, deaths in last.items() if deaths >= TRIES}
 
-    def at(self, row: int) -> None:
-        """Note that this row is next."""
-        self._note(str(row))
-
-    def through(self) -> None:
-        """Note that all rows are done, and no row is to blame for what comes now."""
-        self._note(THROUGH)
+    def note(self, line: object) -> None:
+        """Note the row that is next, or that all rows are through and none is to blame for what comes now."""
+        with self.path.open("a", encoding="ascii") as file:
+            file.write(f"{line}\n")
 
     def end(self) -> None:
         """Note that the shard is done."""
         self.path.unlink(missing_ok=True)
-
-    def _note(self, line: str) -> None:
-        with self.path.open("a", encoding="ascii") as file:
-            file.write(f"{line}\n")

@@ -32,7 +32,8 @@ from typing import Any
 from ebert import EBert, Vectors
 from ebert._io import files
 from ebert._io.home import home
-from ebert.relations.data import Resolver, ResolvingOptions, read
+from ebert.relations.data import SampleResolver, read
+from ebert.relations.options import ResolvingOptions
 from ebert.vectors.wikidata_ids import read_ids
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
@@ -82,7 +83,8 @@ def align(store: Path, bert: str, model: Path) -> None:
 def words(data: Path, store: Path, ids: Path) -> None:
     """Count how often the words of a mention lead to an entity, and to the right one, where that is known."""
     vectors = Vectors.open(store)
-    known, alone = Resolver(vectors, ResolvingOptions(ids_only=True), read_ids(ids)), Resolver(vectors)
+    known = SampleResolver(vectors, ResolvingOptions(ids_only=True), read_ids(ids))
+    alone = SampleResolver(vectors)
     entities, mentions, found, right = set(), 0, 0, 0
     for sample in (sample for split in ("train", "dev", "test") for sample in read(data / f"{split}.json")):
         for span in (sample.subject, sample.object):

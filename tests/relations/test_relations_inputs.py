@@ -137,10 +137,10 @@ def test_coverage_counts_the_ways(places):
         '{"text": "Rome and it", "subject": [0, 4, "Rome"], "object": [9, 11]}',
     ]
     coverage = SampleResolver(places, ids=IDS).coverage(parse("\n".join(lines), "own"))
-    assert (coverage.samples, coverage.covered, coverage.mentions) == (3, 2, 6)
-    assert coverage.ways == {"id": 1, "named": 1, "title": 2, "redirect": 1, "surface": 0, "none": 1}
+    assert (coverage["samples"], coverage["covered"], coverage["mentions"]) == (3, 2, 6)
+    assert coverage["ways"] == {"id": 1, "named": 1, "title": 2, "redirect": 1, "surface": 0, "none": 1}
     nothing = SampleResolver(None).coverage(parse(lines[0], "own"))
-    assert (nothing.covered, nothing.ways["none"]) == (0, 2)
+    assert (nothing["covered"], nothing["ways"]["none"]) == (0, 2)
 
 
 def test_options_that_make_no_sense():

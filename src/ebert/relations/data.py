@@ -7,9 +7,11 @@ here a span may also be written ``{"start": ..., "end": ..., "entity": ...}``.
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -46,20 +48,28 @@ class Sample:
     """File and line it comes from, for messages."""
 
     def __post_init__(self) -> None:
-        for role, span in (("subject", self.subject), ("object", self.object)):
+        places = {
+            "subject": f"{self.subject.start}:{self.subject.end}",
+            "object": f"{self.object.start}:{self.object.end}",
+        }
+        for span, (role, place) in zip(self.spans, places.items(), strict=True):
             if not 0 <= span.start < span.end <= len(self.text):
                 raise EbertError(
-                    f"{self.where}: the {role} at {span.start}:{span.end} is not a span of the text, "
+                    f"{self.where}: the {role} at {place} is not a span of the text, "
                     f"which has {len(self.text)} characters"
                 )
-            if not self.text[span.start : span.end].strip():
-                raise EbertError(f"{self.where}: the {role} at {span.start}:{span.end} is blank")
-        first, second = sorted((self.subject, self.object), key=lambda span: span.start)
-        if second.start < first.end:
+            if not self.surface(span).strip():
+                raise EbertError(f"{self.where}: the {role} at {place} is blank")
+        if self.subject.start < self.object.end and self.object.start < self.subject.end:
             raise EbertError(
-                f"{self.where}: the subject at {self.subject.start}:{self.subject.end} and the object at "
-                f"{self.object.start}:{self.object.end} overlap; mark two spans that do not"
+                f"{self.where}: the subject at {places['subject']} and the object at {places['object']} overlap; mark "
+                "two spans that do not"
             )
+
+    @property
+    def spans(self) -> tuple[SampleSpan, SampleSpan]:
+        """Subject and object."""
+        return self.subject, self.object
 
     def surface(self, span: SampleSpan) -> str:
         """Return the words of the subject or the object."""
@@ -71,7 +81,7 @@ def labels_of(samples: Sequence[Sample], of: str) -> list[str]:
     for sample in samples:
         if sample.label is None:
             raise EbertError(f"{sample.where}: it has no label, which {of} needs")
-    found = sorted({sample.label for sample in samples if sample.label is not None})
+    found = sorted({str(sample.label) for sample in samples})
     if len(found) < 2:
         raise EbertError(f"{of} has one relation only ({found[0]!r}); at least two are needed to tell them apart")
     return found
@@ -95,15 +105,11 @@ def fixed_subset(samples: Sequence[Sample], size: int) -> list[Sample]:
 
     Each relation gives its first ones; where they do not divide evenly, the first relations give one more.
     """
-    if size >= len(samples):
-        return list(samples)
-    rank: Counter[str | None] = Counter()
-    ranked: list[tuple[int, int]] = []
+    by_label: dict[str | None, list[int]] = defaultdict(list)
     for index, sample in enumerate(samples):
-        ranked.append((rank[sample.label], index))
-        rank[sample.label] += 1
-    chosen = sorted(index for _, index in sorted(ranked)[:size])
-    return [samples[index] for index in chosen]
+        by_label[sample.label].append(index)
+    ranked = sorted((rank, index) for own in by_label.values() for rank, index in enumerate(own))
+    return [samples[index] for index in sorted(index for _, index in ranked[:size])]
 
 
 def split_path(folder: Path, split: str) -> Path:
@@ -119,6 +125,15 @@ def split_path(folder: Path, split: str) -> Path:
 # Reading
 
 
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Add to an error where it was."""
+    try:
+        yield
+    except EbertError as error:
+        raise EbertError(f"{where}: {error}") from None
+
+
 def read(path: str | Path) -> list[Sample]:
     """Read all samples of a file; raise `EbertError` with the line that is wrong."""
     return parse(records.read_text(Path(path)), Path(path).name)
@@ -126,7 +141,16 @@ def read(path: str | Path) -> list[Sample]:
 
 def parse(text: str, name: str) -> list[Sample]:
     """Read samples from text; `name` is what messages call it."""
-    rows = list(_array(text, name) if text.lstrip().startswith("[") else _lines(text, name))
+    if text.lstrip().startswith("["):
+        try:
+            array = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise EbertError(f"{name}, line {error.lineno}: it is not JSON ({error.msg})") from None
+        except RecursionError:
+            raise EbertError(f"{name} is nested too deeply; it should be an array of samples") from None
+        rows = [(f"{name}, sample {number}", row) for number, row in enumerate(array, 1)]
+    else:
+        rows = [(f"{name}, line {number}", row) for number, row in records.objects(text.split("\n"))]
     if not rows:
         raise EbertError(f"{name} is empty: it has no samples")
     samples = [_sample(row, where) for where, row in rows]
@@ -135,22 +159,22 @@ def parse(text: str, name: str) -> list[Sample]:
 
 def read_line(line: str, where: str) -> Sample:
     """Read one sample from a line of JSON."""
-    return _sample(_object(line, where), where)
+    with naming(where):
+        row = records.parse_object(line)
+    return _sample(row, where)
 
 
 def as_sample(value: "str | Passage | Sample", where: str) -> Sample:
     """Return a passage as a sample: its first mention is the subject, its second the object."""
     if isinstance(value, Sample):
         return value
-    try:
+    with naming(where):
         passage = Passage.of(value)
-    except EbertError as error:
-        raise EbertError(f"{where}: {error}") from None
-    if len(passage.mentions) != 2:
-        raise EbertError(
-            f"{where}: it has {len(passage.mentions)} mentions; mark the subject and the object, and nothing else "
-            "([[Title|surface]])"
-        )
+        if len(passage.mentions) != 2:
+            raise EbertError(
+                f"it has {len(passage.mentions)} mentions; mark the subject and the object, and nothing else "
+                "([[Title|surface]])"
+            )
     subject, object_ = (SampleSpan(m.start, m.end, m.entity) for m in passage.mentions)
     return Sample(passage.text, subject, object_, where=where)
 
@@ -161,7 +185,7 @@ def correct_starts(samples: Sequence[Sample]) -> list[Sample]:
     No mention of the release has start 0, and as its words stand apart by blanks, none can begin at 1. A file with a
     mention at 0 is another one and stays as it is.
     """
-    if any(span.start == 0 for sample in samples for span in (sample.subject, sample.object)):
+    if any(span.start == 0 for sample in samples for span in sample.spans):
         return list(samples)
     return [replace(s, subject=_from_zero(s.text, s.subject), object=_from_zero(s.text, s.object)) for s in samples]
 
@@ -172,58 +196,34 @@ def _from_zero(text: str, span: SampleSpan) -> SampleSpan:
     return replace(span, start=0)
 
 
-def _array(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    try:
-        rows = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise EbertError(f"{name}, line {error.lineno}: it is not JSON ({error.msg})") from None
-    except RecursionError:
-        raise EbertError(f"{name} is nested too deeply; it should be an array of samples") from None
-    for number, row in enumerate(rows, 1):
-        where = f"{name}, sample {number}"
+def _sample(row: Any, where: str) -> Sample:
+    """Make a sample of what JSON has, or of the error that says why it has none."""
+    with naming(where):
+        if isinstance(row, EbertError):
+            raise row
         if not isinstance(row, dict):
-            raise EbertError(f"{where}: a JSON object is expected, not {str(row)[:40]!r}")
-        yield where, row
-
-
-def _lines(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            where = f"{name}, line {number}"
-            yield where, _object(line, where)
-
-
-def _object(line: str, where: str) -> dict[str, Any]:
-    try:
-        return records.parse_object(line)
-    except EbertError as error:
-        raise EbertError(f"{where}: {error}") from None
-
-
-def _sample(row: dict[str, Any], where: str) -> Sample:
-    text = row.get("text")
-    if not isinstance(text, str):
-        raise EbertError(f"{where}: it has no 'text'")
-    label = row.get("label")
-    if label is not None and (not isinstance(label, str) or not label.strip()):
-        raise EbertError(f"{where}: the label must be a name, not {label!r}")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise EbertError(f"{where}: the text has a broken character at {error.start}") from None
-    if "ents" in row:
-        subject, object_ = _ents(row["ents"], where)
-    else:
-        subject, object_ = (_span(row.get(role), f"{where}: the {role}") for role in ("subject", "object"))
+            raise EbertError(f"a JSON object is expected, not {str(row)[:40]!r}")
+        text, label = row.get("text"), row.get("label")
+        if not isinstance(text, str):
+            raise EbertError("it has no 'text'")
+        if label is not None and (not isinstance(label, str) or not label.strip()):
+            raise EbertError(f"the label must be a name, not {label!r}")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise EbertError(f"the text has a broken character at {error.start}") from None
+        spans = [row.get("subject"), row.get("object")]
+        if "ents" in row:
+            ents = row["ents"]
+            if (
+                not isinstance(ents, list)
+                or len(ents) != 2
+                or not all(isinstance(e, list) and len(e) >= 3 for e in ents)
+            ):
+                raise EbertError("'ents' must be subject and object, each [id, start, end, ...]")
+            spans = [[start, end, entity] for entity, start, end, *_ in ents]
+        subject, object_ = (_span(span, f"the {role}") for span, role in zip(spans, ("subject", "object"), strict=True))
     return Sample(text, subject, object_, label, where)
-
-
-def _ents(value: Any, where: str) -> list[SampleSpan]:
-    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(e, list) and len(e) >= 3 for e in value):
-        raise EbertError(f"{where}: 'ents' must be subject and object, each [id, start, end, ...]")
-    return [
-        _span([e[1], e[2], e[0]], f"{where}: the {role}") for role, e in zip(("subject", "object"), value, strict=True)
-    ]
 
 
 def _span(value: Any, what: str) -> SampleSpan:
@@ -245,20 +245,7 @@ WAYS: tuple[Way, ...] = get_args(Way)
 """By a Wikidata id, by the title given in the data, by a page or a redirect called like the mention, by what the
 mention's words mean most often; or not at all."""
 
-
-@dataclass(slots=True)
-class Coverage:
-    """How many mentions and samples have a vector, and by which way."""
-
-    samples: int = 0
-    covered: int = 0
-    """Samples whose subject and object both have a vector."""
-    mentions: int = 0
-    ways: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WAYS, 0))
-
-    def as_json(self) -> dict[str, object]:
-        """Return it for `run.json`."""
-        return asdict(self)
+Found = tuple[Way, Entity | None]
 
 
 class SampleResolver:
@@ -274,29 +261,26 @@ class SampleResolver:
             for number, title in self._ids.items():
                 if (entity := vectors.find(title)) is not None:
                     self._numbers.setdefault(entity.title, number)
-        self._known: dict[tuple[str, str | None], tuple[Way, Entity | None]] = {}
+        self._find = cache(self._resolve)
 
-    def __call__(self, sample: Sample, span: SampleSpan) -> tuple[Way, Entity | None]:
+    def __call__(self, sample: Sample, span: SampleSpan) -> Found:
         """Return the entity of a sample's subject or object, and how it was found."""
-        key = (sample.surface(span), span.entity)
-        if key not in self._known:
-            self._known[key] = self._resolve(*key) if self._vectors is not None else ("none", None)
-        return self._known[key]
+        return self._find(sample.surface(span), span.entity)
 
-    def coverage(self, samples: Iterable[Sample]) -> Coverage:
-        """Count by which way the entities of samples are found."""
-        total, ways = Coverage(), Counter[str]()
-        for sample in samples:
-            both = [self(sample, span)[0] for span in (sample.subject, sample.object)]
-            ways.update(both)
-            total.samples += 1
-            total.covered += "none" not in both
-        total.mentions = 2 * total.samples
-        total.ways = {way: ways[way] for way in WAYS}
-        return total
+    def coverage(self, samples: Iterable[Sample]) -> dict[str, Any]:
+        """Count samples, those of which both mentions have a vector, mentions, and the ways to their entities."""
+        both = [[self(sample, span)[0] for span in sample.spans] for sample in samples]
+        ways = Counter(way for pair in both for way in pair)
+        return {
+            "samples": len(both),
+            "covered": sum("none" not in pair for pair in both),
+            "mentions": 2 * len(both),
+            "ways": {way: ways[way] for way in WAYS},
+        }
 
-    def _resolve(self, surface: str, named: str | None) -> tuple[Way, Entity | None]:
-        assert self._vectors is not None
+    def _resolve(self, surface: str, named: str | None) -> Found:
+        if self._vectors is None:
+            return "none", None
         number = titles.wikidata_id(named) if named else None
         if named is not None:
             title = self._ids.get(number) if number is not None else None
@@ -309,21 +293,18 @@ class SampleResolver:
                 return "none", None
         if self._options.ids_only:
             return "none", None
-        way, found = self._by_words(surface)
-        if found is None or (number is not None and self._number(found) not in (None, number)):
+        way, found = self._by_words(self._vectors, surface)
+        if found is None:
+            return "none", None
+        own = found.wikidata if found.wikidata is not None else self._numbers.get(found.title)
+        if number is not None and own not in (None, number):
             return "none", None  # the words' entity is known to be another one
         return way, found
 
-    def _by_words(self, surface: str) -> tuple[Way, Entity | None]:
+    def _by_words(self, vectors: Vectors, surface: str) -> Found:
         """Return the page of that name, unless the words mostly mean another one, as 'Sierra Nevada' does."""
-        assert self._vectors is not None
-        found = self._vectors.find(surface) if titles.wikidata_id(surface) is None else None
-        best = next(iter(self._vectors.candidates(surface)), None)
+        found = vectors.find(surface) if titles.wikidata_id(surface) is None else None
+        best = next(iter(vectors.candidates(surface)), None)
         if best is not None and best.prior > self._options.threshold and best.entity != found:
             return "surface", best.entity
-        if found is None:
-            return "none", None
-        return ("title" if found.title in titles.spellings(surface) else "redirect"), found
-
-    def _number(self, entity: Entity) -> int | None:
-        return entity.wikidata if entity.wikidata is not None else self._numbers.get(entity.title)
+        return ("title" if found and found.title in titles.spellings(surface) else "redirect"), found

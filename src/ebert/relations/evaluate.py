@@ -19,7 +19,7 @@ from ebert._io.progress import progress
 from ebert.errors import EbertError
 from ebert.finetuning.run import RUN
 from ebert.relations.classifier import MODEL, WEIGHTS, RelationClassifier
-from ebert.relations.data import Coverage, Sample, check_labels
+from ebert.relations.data import Sample, check_labels
 
 EVALUATIONS, ANSWERS = "evaluations", ".predictions.jsonl"  # in a run: what it was worth on which file
 RESAMPLES = 1000
@@ -34,35 +34,31 @@ class Scores:
     precision: NDArray[np.float64]
     recall: NDArray[np.float64]
     f1: NDArray[np.float64]
-    support: NDArray[np.int64]
-    given: NDArray[np.int64]
+    support: Numbers
+    given: Numbers
     """How often each was the classifier's answer."""
 
     def macro(self) -> dict[str, float]:
         """Return the means over the relations that occur or were given, in percent."""
         present = (self.support > 0) | (self.given > 0)
         return {
-            name: 100 * float(values[present].mean()) if present.any() else 0.0
-            for name, values in (("precision", self.precision), ("recall", self.recall), ("f1", self.f1))
+            name: 100 * float(getattr(self, name)[present].mean()) if present.any() else 0.0
+            for name in ("precision", "recall", "f1")
         }
 
 
-def confusion(
-    gold: Sequence[int] | NDArray[np.int64], given: Sequence[int] | NDArray[np.int64], relations: int
-) -> NDArray[np.int64]:
+def confusion(gold: Sequence[int] | Numbers, given: Sequence[int] | Numbers, relations: int) -> Numbers:
     """Count, for each true relation (row), how often each relation (column) was given."""
     pairs = np.asarray(gold, np.int64) * relations + np.asarray(given, np.int64)
     return np.bincount(pairs, minlength=relations * relations).reshape(relations, relations)
 
 
-def scores(table: NDArray[np.int64]) -> Scores:
+def scores(table: Numbers) -> Scores:
     """Score a table of confusions. A relation that is never given has precision 0, as usual."""
     right = np.diagonal(table).astype(np.float64)
     support, given = table.sum(axis=1), table.sum(axis=0)
-    precision = right / np.maximum(given, 1)
-    recall = right / np.maximum(support, 1)
     f1 = 2 * right / np.maximum(support + given, 1)
-    return Scores(precision, recall, f1, support, given)
+    return Scores(right / np.maximum(given, 1), right / np.maximum(support, 1), f1, support, given)
 
 
 @dataclass(frozen=True)
@@ -70,17 +66,17 @@ class RelationEvaluation:
     """The answers of a classifier on samples with labels."""
 
     labels: tuple[str, ...]
-    gold: NDArray[np.int64]  # (samples,)
-    given: NDArray[np.int64]
+    gold: Numbers  # (samples,)
+    given: Numbers
     probability: NDArray[np.float64]
     """Of the answer that was given."""
-    vectors: NDArray[np.int64]
+    vectors: Numbers
     """How many of the two entities have vectors."""
-    coverage: Coverage
+    coverage: dict[str, Any]
     shortened: int = 0
 
     @property
-    def table(self) -> NDArray[np.int64]:
+    def table(self) -> Numbers:
         """How often which relation (column) was given for which (row)."""
         return confusion(self.gold, self.given, len(self.labels))
 
@@ -97,13 +93,11 @@ class RelationEvaluation:
             "samples": len(self.gold),
             "covered": int((self.vectors == 2).sum()),
             "accuracy": 100 * float((self.gold == self.given).mean()),
-            "coverage": self.coverage.as_json(),
+            "coverage": self.coverage,
             "shortened": self.shortened,
             "relations": {
                 label: {
-                    "precision": 100 * float(found.precision[row]),
-                    "recall": 100 * float(found.recall[row]),
-                    "f1": 100 * float(found.f1[row]),
+                    **{name: 100 * float(getattr(found, name)[row]) for name in ("precision", "recall", "f1")},
                     "samples": int(found.support[row]),
                 }
                 for row, label in enumerate(self.labels)

@@ -16,10 +16,11 @@ from torch import Tensor
 
 from ebert.errors import EbertError
 from ebert.model.alignment import Alignment
+from ebert.model.batching import windows
 from ebert.model.ebert import EBert
 from ebert.model.injection import Injector, Pieces
 from ebert.model.options import AlignmentOptions, Mode
-from ebert.relations.data import Sample, SampleResolver
+from ebert.relations.data import Sample, SampleResolver, naming
 from ebert.relations.options import variant
 from ebert.text.passage import Mention, Passage
 from ebert.vectors.entity import Entity
@@ -35,17 +36,11 @@ Range = tuple[int, int]
 class CachedInjector(Injector):
     """Remembers entities and their projected vectors, which an epoch meets again and again."""
 
-    @classmethod
-    def of(cls, injector: Injector) -> "CachedInjector":
+    def __init__(self, injector: Injector) -> None:
         """Take over another one's parts, with the wordpiece vectors on the CPU as a data loader needs them."""
-        cached = cls.__new__(cls)
-        cached.__dict__.update(injector.on_cpu().__dict__)
-        cached._found, cached._known, cached.longest = {}, {}, injector.longest
-        return cached
-
-    _found: dict[str, Entity | None]
-    _known: dict[Entity, Tensor]
-    longest: int
+        self.__dict__.update(injector.on_cpu().__dict__)
+        self._found: dict[str, Entity | None] = {}
+        self._known: dict[Entity, Tensor] = {}
 
     def find(self, mentions: Collection[Mention]) -> dict[Mention, Entity]:
         """Return the entities of mentions, from memory where they have been asked for."""
@@ -88,22 +83,19 @@ class Inputs:
     """Prepares samples and collates them."""
 
     def __init__(self, injector: Injector, resolver: SampleResolver, mode: Mode) -> None:
-        self._injector = CachedInjector.of(injector)
+        self._injector = CachedInjector(injector)
         self.resolver, self.mode = resolver, mode
 
     def prepare(self, samples: Sequence[Sample]) -> list[Prepared]:
         """Mark and cut samples."""
         prepared: list[Prepared] = []
-        for start in range(0, len(samples), WINDOW):
-            window = samples[start : start + WINDOW]
+        for window in windows(samples, WINDOW):
             marked = [self._mark(sample) for sample in window]
-            for sample, (passage, entities), pieces in zip(
-                window, marked, self._all(window, [passage for passage, _ in marked]), strict=True
-            ):
-                if len(pieces) <= self._injector.longest:
-                    prepared.append(Prepared(sample, pieces, entities))
-                else:
-                    prepared.append(Prepared(sample, self._shortened(sample, passage), entities, shortened=True))
+            cut_up = self._all(window, [passage for passage, _ in marked])
+            for sample, (passage, entities), pieces in zip(window, marked, cut_up, strict=True):
+                long = len(pieces) > self._injector.longest
+                fitting = self._shortened(sample, passage) if long else pieces
+                prepared.append(Prepared(sample, fitting, entities, shortened=long))
         return prepared
 
     def show(self, prepared: Prepared) -> list[str]:
@@ -121,14 +113,14 @@ class Inputs:
         return batch
 
     def _mark(self, sample: Sample) -> tuple[Passage, tuple[str | None, str | None]]:
-        mentions, names = [], []
-        for span in (sample.subject, sample.object):
-            _, entity = self.resolver(sample, span)
-            names.append(entity.title if entity else None)
-            mentions.append(Mention(span.start, span.end, entity.title if entity else NOBODY))
-        subject, object_ = mentions
+        found = [self.resolver(sample, span)[1] for span in sample.spans]
+        one, other = (entity.title if entity else None for entity in found)
+        subject, object_ = (
+            Mention(span.start, span.end, title or NOBODY)
+            for span, title in zip(sample.spans, (one, other), strict=True)
+        )
         passage = Passage(sample.text, (subject, object_)).mark({subject: SUBJECT, object_: OBJECT})
-        return passage, (names[0], names[1])
+        return passage, (one, other)
 
     def _cut_up(self, passages: Sequence[Passage]) -> list[Pieces]:
         found = self._injector.find({mention for passage in passages for mention in passage.mentions})
@@ -142,18 +134,14 @@ class Inputs:
             return self._cut_up(passages)
         except EbertError:
             for sample, passage in zip(samples, passages, strict=True):
-                try:
+                with naming(sample.where):
                     self._cut_up([passage])
-                except EbertError as error:
-                    raise EbertError(f"{sample.where}: {error}") from None
             raise
 
     def _shortened(self, sample: Sample, passage: Passage) -> Pieces:
         keep = [(mention.start - 2, mention.end + 2) for mention in passage.mentions]  # with the marker and its blank
-        try:
+        with naming(sample.where):
             shorter = cut(passage, keep, lambda p: self._cut_up([p])[0], self._injector.longest)
-        except EbertError as error:
-            raise EbertError(f"{sample.where}: {error}") from None
         return self._cut_up([shorter])[0]
 
 

@@ -9,7 +9,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from ebert.finetuning.options import Say
 from ebert.finetuning.trainer import Keeper, arguments, best_of, run
 from ebert.model.ebert import EBert
 from ebert.relations.classifier import MODEL, RelationClassifier
-from ebert.relations.data import Sample, check_labels, fixed_subset, labels_of, read, split_path
+from ebert.relations.data import check_labels, fixed_subset, labels_of, read, split_path
 from ebert.relations.evaluate import confusion, scores
 from ebert.relations.inputs import Prepared, padding
 from ebert.relations.options import RelationTrainingOptions, ResolvingOptions
@@ -38,25 +38,6 @@ NAMES = "pid2name.json"
 FORMAT = 1
 SAME = ("mode", "options", "resolving", "data", "model")  # what a run must have in common with one that it goes on with
 POOL = 50  # batches whose samples are sorted together: little padding, and still another mixture every epoch
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """The samples of one file."""
-
-    path: Path
-    samples: list[Sample]
-
-    @classmethod
-    def read(cls, folder: Path, name: str, most: int | None) -> "Split":
-        """Read a split of a data folder, or a part of it that is always the same."""
-        path = split_path(folder, name)
-        samples = read(path)
-        return cls(path, samples if most is None else fixed_subset(samples, most))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what `run.json` says of it."""
-        return {"file": self.path.name, "sha256": files.sha256(self.path), "samples": len(self.samples)}
 
 
 def train(
@@ -74,9 +55,13 @@ def train(
 ) -> dict[str, Any]:
     """Train a classifier into the folder `out`, or go on with it, and return its metrics."""
     runs.need_accelerate("relations")
-    parts = {"train": Split.read(data, "train", options.samples), "dev": Split.read(data, "dev", options.dev_samples)}
-    labels = labels_of(parts["train"].samples, parts["train"].path.name)
-    check_labels(parts["dev"].samples, labels)
+    paths = {name: split_path(data, name) for name in ("train", "dev")}
+    samples = {name: read(path) for name, path in paths.items()}
+    for name, most in (("train", options.samples), ("dev", options.dev_samples)):
+        if most is not None:
+            samples[name] = fixed_subset(samples[name], most)
+    labels = labels_of(samples["train"], paths["train"].name)
+    check_labels(samples["dev"], labels)
     info: dict[str, Any] = {
         "kind": "relations",
         "format": FORMAT,
@@ -86,7 +71,10 @@ def train(
         "options": asdict(options),
         "resolving": {**asdict(resolving), "ids": _table(ids)},
         "model": runs.describe(model),
-        "data": {name: part.as_json() for name, part in parts.items()},
+        "data": {
+            name: {"file": path.name, "sha256": files.sha256(path), "samples": len(samples[name])}
+            for name, path in paths.items()
+        },
         "names": _names(data, labels),
     }
     with runs.alone(out):
@@ -97,9 +85,9 @@ def train(
             model, mode=mode, labels=labels, resolving=resolving, ids=ids, names=info["names"], seed=options.seed
         )
         inputs = classifier.inputs
-        prepared = {name: inputs.prepare(part.samples) for name, part in parts.items()}
+        prepared = {name: inputs.prepare(part) for name, part in samples.items()}
         info |= {
-            "coverage": {name: inputs.resolver.coverage(part.samples).as_json() for name, part in parts.items()},
+            "coverage": {name: inputs.resolver.coverage(part) for name, part in samples.items()},
             "shortened": {name: _shortened(part, say) for name, part in prepared.items()},
             "machine": machine(),
         }
@@ -176,6 +164,10 @@ def fine_tune(
     def begin(epoch: int) -> None:
         sampler.epoch = epoch
 
+    def score(prediction: EvalPrediction) -> dict[str, float]:
+        given = np.asarray(prediction.predictions).argmax(axis=-1)
+        return scores(confusion(np.asarray(prediction.label_ids), given, len(number))).macro()
+
     keeper = Keeper(begin, lambda: classifier.save_pretrained(best), say)
     trainer = _Trainer(
         model=classifier.module,
@@ -183,7 +175,7 @@ def fine_tune(
         train_dataset=sets[0],
         eval_dataset=sets[1],
         data_collator=classifier.inputs,
-        compute_metrics=_metrics(len(number)),
+        compute_metrics=score,
         callbacks=[keeper],
     )
     trainer.train_sampler = sampler
@@ -236,14 +228,6 @@ class _Trainer(transformers.Trainer):
 
     def _get_eval_sampler(self, *_: Any, **__: Any) -> Any:
         return self.eval_order
-
-
-def _metrics(relations: int) -> Callable[[EvalPrediction], dict[str, float]]:
-    def compute(prediction: EvalPrediction) -> dict[str, float]:
-        given = np.asarray(prediction.predictions).argmax(axis=-1)
-        return scores(confusion(np.asarray(prediction.label_ids), given, relations)).macro()
-
-    return compute
 
 
 def _arguments(options: RelationTrainingOptions, folder: Path, *, steps: int, device: str | None) -> TrainingArguments:

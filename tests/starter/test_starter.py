@@ -19,6 +19,16 @@ NAMES = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    """A home that has the starter already, as one process after another finds it."""
+    with pytest.MonkeyPatch.context() as patched:
+        home = tmp_path_factory.mktemp("home")
+        patched.setenv("EBERT_HOME", str(home))
+        get_starter()
+        yield home
+
+
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("EBERT_HOME", str(tmp_path / "home"))
@@ -74,9 +84,8 @@ def test_damaged_data(packed, tmp_path, name, how):
     assert not (tmp_path / "store").exists()
 
 
-def test_it_is_unpacked_once(home, monkeypatch):
-    folder = get_starter()
-    assert folder.is_relative_to(home)
+def test_it_is_unpacked_once(unpacked, monkeypatch):
+    (folder,) = (info.parent for info in unpacked.glob("starter/*/ebert.json"))
 
     def again(*_):
         raise AssertionError("unpacked a second time")
@@ -85,7 +94,7 @@ def test_it_is_unpacked_once(home, monkeypatch):
     assert get_starter() == folder
 
 
-def test_the_command_loads_no_torch(home):
+def test_the_command_loads_no_torch(unpacked):
     code = (
         "import sys; from ebert.cli import cli; cli(['starter'], standalone_mode=False);"
         " print(sorted({'torch', 'transformers', 'huggingface_hub'} & set(sys.modules)))"
@@ -94,14 +103,18 @@ def test_the_command_loads_no_torch(home):
     assert done.stdout.splitlines() == [str(get_starter()), "[]"]
 
 
-def test_what_was_added_to_it_stays(home):
+def test_what_was_added_to_it_stays(unpacked):
     with Vectors.open(get_starter() / "vectors") as vectors:
         vectors.add("Zorblax Inc.", description="Zorblax Inc. is a Danish maker of ships and toys.")
     with Vectors.open(get_starter() / "vectors") as vectors:
         assert "Zorblax Inc." in vectors
 
 
-def test_interrupted_unpacking_leaves_nothing(home, monkeypatch):
+def test_interrupted_unpacking_leaves_nothing(home, packed, monkeypatch):
+    for name in ("ebert.json", "alignment.safetensors"):
+        shutil.copyfile(get.DATA / name, packed[0] / name)
+    monkeypatch.setattr(get, "DATA", packed[0])
+
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -119,7 +132,7 @@ def test_a_package_without_its_data(home, monkeypatch, tmp_path):
         get_starter()
 
 
-def test_what_ships(home):
+def test_what_ships(unpacked):
     size = sum(path.stat().st_size for path in get.DATA.iterdir())
     assert size < 25 * 2**20
     assert "CC BY-SA" in (get.DATA / "LICENCE.md").read_text(encoding="utf-8")
@@ -133,7 +146,7 @@ def test_what_ships(home):
 
 
 @pytest.mark.real
-def test_it_answers_by_fact(home):
+def test_it_answers_by_fact(unpacked):
     model = EBert.from_pretrained(get_starter())
     assert model.fill("The native language of [[Jean Marais]] is [MASK] .", mode="concat", top=1).best == "French"
     assert json.loads((get.DATA / "ebert.json").read_text())["encoder"]["name"] == "bert-base-cased"

@@ -19,19 +19,13 @@ MANIFEST = "ebert-encoder.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin:
-    """Where an encoder came from."""
+class Manifest:
+    """What `ebert-encoder.json` says."""
 
     source: str
     artifact: str
     licence: str
-    notice: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Manifest(Origin):
-    """What `ebert-encoder.json` says."""
-
+    notice: str
     name: str
     variables: int | None  # unknown for weights that ebert 0.1 kept as a pickle
     parameters: int | None
@@ -68,17 +62,28 @@ def cached() -> list[Path]:
     return sorted(path.parent for path in home().glob(f"bert/*/{MANIFEST}") if not path.parent.name.startswith("."))
 
 
-def describe(folder: Path, *, name: str, origin: Origin) -> None:
+def describe(folder: Path, *, name: str, source: str, artifact: str, licence: str, notice: str = "") -> None:
     """Write the manifest of the finished files in `folder`."""
-    files = {
-        path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "sha256": sha256(path)}
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != MANIFEST
-    }
-    sizes = _tensor_sizes(folder)
-    made = datetime.now(UTC).isoformat(timespec="seconds")
+    from safetensors import safe_open
+
+    sizes: list[int] = []  # how many numbers each tensor has
+    for file in sorted(folder.glob("*.safetensors")):
+        with safe_open(file, framework="numpy") as weights:
+            sizes += [prod(weights.get_slice(key).get_shape()) for key in weights.keys()]  # noqa: SIM118 (it is no dict)
     manifest = Manifest(
-        name=name, **asdict(origin), variables=len(sizes), parameters=sum(sizes), made=made, files=files
+        source=source,
+        artifact=artifact,
+        licence=licence,
+        notice=notice,
+        name=name,
+        variables=len(sizes),
+        parameters=sum(sizes),
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        files={
+            path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "sha256": sha256(path)}
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        },
     )
     write_json(folder / MANIFEST, {"format": FORMAT, **asdict(manifest)})
 
@@ -88,13 +93,14 @@ def verify(folder: Path, *, hashes: bool = True) -> list[str]:
 
     Without `hashes` only sizes are compared, which is cheap enough for every use.
     """
+    if not folder.is_dir():
+        return [f"{folder} is not there"]
     try:
         files = Manifest.read(folder).files
     except EbertError as error:
         return [str(error)]
     problems = []
-    for name, record in files.items():
-        path = folder / name
+    for path, record in ((folder / name, record) for name, record in files.items()):
         if not path.is_file():
             problems.append(f"{path} is missing")
         elif (size := path.stat().st_size) != record["size"]:
@@ -102,14 +108,3 @@ def verify(folder: Path, *, hashes: bool = True) -> list[str]:
         elif hashes and sha256(path) != record["sha256"]:
             problems.append(f"{path} has changed: its sha256 is not that of the file that was fetched")
     return problems
-
-
-def _tensor_sizes(folder: Path) -> list[int]:
-    """Return how many numbers each tensor in a folder has."""
-    from safetensors import safe_open
-
-    sizes = []
-    for file in sorted(folder.glob("*.safetensors")):
-        with safe_open(file, framework="numpy") as weights:
-            sizes += [prod(weights.get_slice(key).get_shape()) for key in weights.keys()]  # noqa: SIM118 (it is no dict)
-    return sizes

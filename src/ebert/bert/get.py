@@ -6,7 +6,6 @@ from pathlib import Path
 from ebert._io.files import recover, replacing_folder
 from ebert._io.home import locked, remove_leftovers
 from ebert._io.progress import say
-from ebert._io.staging import NEW, beside
 from ebert.bert.cache import cached, describe, folder_of, verify
 from ebert.bert.load import convert_pickle, only_pickle
 from ebert.errors import EbertError
@@ -29,27 +28,24 @@ def get_bert(name: str, *, source: str | None = None, allow_pickle: bool = False
     """
     if source is not None and source not in SOURCES:
         raise EbertError(f"no source {source!r} for encoders; choose one of {', '.join(SOURCES)}")
-    folder = _local_folder(name) if local else None
+    is_path = name.startswith(("./", "../", "~")) or name in (".", "..") or Path(name).is_absolute()
+    folder = _local_folder(name, is_path=is_path) if local else None
     # A bare name with a source means that source, even if there happens to be a folder of that name.
-    if folder is None or (source is not None and not _is_path(name)):
+    if folder is None or (source is not None and not is_path):
         folder = _named(name, source, allow_pickle=allow_pickle)
     if allow_pickle and only_pickle(folder):
         convert_pickle(folder)
     return folder
 
 
-def _is_path(name: str) -> bool:
-    return name.startswith(("./", "../", "~")) or name in (".", "..") or Path(name).is_absolute()
-
-
-def _local_folder(name: str) -> Path | None:
+def _local_folder(name: str, *, is_path: bool) -> Path | None:
     try:
         folder = Path(name).expanduser()
     except RuntimeError:  # the home of a user who does not exist
         folder = Path(name)
     if name and (folder / "config.json").is_file():
         return folder
-    if _is_path(name):
+    if is_path:
         why = "it has no config.json" if folder.is_dir() else "there is no such folder"
         raise EbertError(f"{name} is not the folder of an encoder: {why}")
     return None
@@ -60,18 +56,19 @@ def _named(name: str, source: str | None, *, allow_pickle: bool) -> Path:
     if len(name) > LONGEST or not NAME.fullmatch(name):
         raise EbertError(f"{name!r} is neither a folder nor a name of an encoder, like bert-base-cased or owner/model")
     folder = folder_of(name)
-    problems = _problems(folder)
+    problems = verify(folder, hashes=False)
     if not problems and source in (None, "cache"):
         return folder
     if source == "cache":
-        if folder.exists():
-            raise EbertError(f"{name} in the cache is damaged: {'; '.join(problems)}; get it without source='cache'")
         have = ", ".join(path.name.replace("--", "/") for path in cached()) or "nothing"
-        raise EbertError(f"{name} is not in the cache ({folder.parent} has {have}); get it without source='cache'")
+        why = f"{name} in the cache is damaged: {'; '.join(problems)}"
+        if not folder.exists():
+            why = f"{name} is not in the cache ({folder.parent} has {have})"
+        raise EbertError(f"{why}; get it without source='cache'")
     with locked(folder):
         recover(folder)
         remove_leftovers(folder)
-        problems = _problems(folder)
+        problems = verify(folder, hashes=False)
         if not problems and source is None:  # another process has just fetched it
             return folder
         if problems and folder.exists():
@@ -80,34 +77,26 @@ def _named(name: str, source: str | None, *, allow_pickle: bool) -> Path:
     return folder
 
 
-def _problems(folder: Path) -> list[str]:
-    return verify(folder, hashes=False) if folder.exists() else [f"{folder} is not there"]
-
-
 def _fetch(name: str, folder: Path, sources: list[str], *, allow_pickle: bool) -> None:
     """Ask one source after the other; if all fail, raise an error with the answer of each."""
     from ebert.bert.hub import fetch_hub  # late: what is in the cache needs no numpy
     from ebert.bert.maven import fetch_maven
 
-    answers = {}
+    answers = []
     for source in sources:
         try:
-            with beside(folder) as work, replacing_folder(folder, overwrite=True) as into:
-                (work / NEW).mkdir()
-                if source == "hub":
-                    origin = fetch_hub(name, into, allow_pickle=allow_pickle)
-                else:
-                    origin = fetch_maven(name, into, work / NEW)
-                describe(into, name=name, origin=origin)
+            with replacing_folder(folder, overwrite=True) as into:
+                hub = source == "hub"
+                origin = fetch_hub(name, into, allow_pickle=allow_pickle) if hub else fetch_maven(name, into)
+                describe(into, name=name, source=source, **origin)
         except EbertError as error:
-            answers[source] = error
+            answers.append(f"- {source}: {error}\n")
             if len(answers) < len(sources):
                 say(f"{source}: {error}; trying the next source")
         else:
             say(f"{name} is in {folder}")
             return
-    told = "\n".join(f"- {source}: {answer}" for source, answer in answers.items())
     raise EbertError(
-        f"cannot get the encoder {name!r}:\n{told}\n"
+        f"cannot get the encoder {name!r}:\n{''.join(answers)}"
         "Check the name and the network, or give the path of a folder that transformers has saved."
     )

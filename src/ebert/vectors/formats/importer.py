@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from ebert._io.compressed import open_measured
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
 from ebert.text import letters, titles
+from ebert.vectors.catalogue import Kind
 from ebert.vectors.formats import binary, text
 from ebert.vectors.formats.binary import ENTITY, Batch
 from ebert.vectors.formats.wikipedia2vec import Wikipedia2VecModel
@@ -101,10 +103,8 @@ def _open(path: Path, chosen: str, names: Path | None) -> _Source:
         model = Wikipedia2VecModel(path)
         return _Source(path, model.batches, model.redirects, model.lowercase)
     if kind == "numpy":
-        return _Source(path, lambda advance: binary.read_numpy(path, names, advance))
-    if kind == "word2vec-binary":
-        return _Source(path, lambda advance: binary.read_word2vec_binary(path, advance))
-    return _Source(path, lambda advance: text.read_text(path, advance))
+        return _Source(path, partial(binary.read_numpy, path, names))
+    return _Source(path, partial(binary.read_word2vec_binary if kind == "word2vec-binary" else text.read_text, path))
 
 
 def _dimension(opened: Sequence[_Source]) -> int:
@@ -139,31 +139,20 @@ def _read(source: _Source, writer: StoreWriter, kind: str, advance: Advance, *, 
 
 
 def _add(writer: StoreWriter, batch: Batch, kind: str, *, outputs: bool) -> None:
-    entity = [kind == "entities" or (kind == "prefix" and name.startswith(ENTITY)) for name in batch.names]
-    for is_entity in (False, True):
-        chosen = [index for index, flag in enumerate(entity) if flag == is_entity]
-        if is_entity:
-            chosen = _seen(writer, batch, chosen)
-        if not chosen:
-            continue
-        names = [batch.names[index] for index in chosen]
-        vectors = batch.vectors if len(chosen) == len(batch.names) else batch.vectors[chosen]
-        counts = [batch.counts[index] for index in chosen] if batch.counts is not None else None
-        if is_entity:
-            writer.add("entities", [name.removeprefix(ENTITY) for name in names], vectors, counts=counts)
-        else:
-            learned = batch.outputs[chosen] if outputs and batch.outputs is not None else None
-            writer.add("words", names, vectors, counts=counts, outputs=learned)
-
-
-def _seen(writer: StoreWriter, batch: Batch, chosen: Sequence[int]) -> list[int]:
-    """Return those of the chosen entities in whose titles all can be seen; the others are counted as dropped."""
-    kept = []
-    for index in chosen:
-        title = titles.clean(batch.names[index].removeprefix(ENTITY))
+    """Put a batch into a store; entities with characters in their titles that nobody sees are counted as dropped."""
+    chosen: dict[Kind, list[int]] = {"words": [], "entities": []}
+    for index, name in enumerate(batch.names):
+        is_entity = kind == "entities" or (kind == "prefix" and name.startswith(ENTITY))
+        title = titles.clean(name.removeprefix(ENTITY)) if is_entity else ""
         if letters.unseen(title):
             writer.dropped.unseen += 1
             writer.dropped.note(repr(title))
         else:
-            kept.append(index)
-    return kept
+            chosen["entities" if is_entity else "words"].append(index)
+    for part, indexes in chosen.items():
+        if indexes:
+            names = [batch.names[index].removeprefix(ENTITY if part == "entities" else "") for index in indexes]
+            vectors = batch.vectors if len(indexes) == len(batch.names) else batch.vectors[indexes]
+            counts = [batch.counts[index] for index in indexes] if batch.counts is not None else None
+            learned = batch.outputs[indexes] if outputs and part == "words" and batch.outputs is not None else None
+            writer.add(part, names, vectors, counts=counts, outputs=learned)

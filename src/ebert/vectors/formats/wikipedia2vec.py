@@ -41,7 +41,8 @@ class Wikipedia2VecModel:
                 f"{path} is not a model of Wikipedia2Vec 1.0 or later ({type(error).__name__}: {error}); "
                 "load it with the Wikipedia2Vec that made it and save it as text (save_text)"
             ) from None
-        self.lowercase = bool(_attribute(dictionary.get("meta"), "lowercase"))
+        meta = dictionary.get("meta")
+        self.lowercase = isinstance(meta, dict) and bool(meta.get("lowercase"))
         self._outputs = _outputs(value.get("syn1"), self._vectors)
         names = len(self._words) + len(self._entities)
         if self._vectors.ndim != 2 or self._vectors.dtype.kind != "f" or len(self._vectors) < names:
@@ -92,7 +93,3 @@ def _outputs(matrix: Any, vectors: NDArray[Any]) -> NDArray[Any] | None:
     if not isinstance(matrix, np.ndarray) or matrix.shape != vectors.shape or matrix.dtype.kind != "f":
         return None
     return matrix if matrix[:SOME].any() else None
-
-
-def _attribute(meta: Any, name: str) -> Any:
-    return meta.get(name) if isinstance(meta, dict) else None

@@ -6,13 +6,12 @@ begun. Here a worker is tied to its parent by a pipe, and ends when the other en
 
 import multiprocessing
 import os
-import queue
 import signal
-import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar, cast
 
 from ebert.errors import EbertError
@@ -20,7 +19,7 @@ from ebert.errors import EbertError
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_END = object()
+_END: Any = object()
 
 
 class WorkerDiedError(EbertError):
@@ -45,63 +44,51 @@ def run(
         for task in tasks:
             yield task, work(task)
         return
-    workers: list[_Worker[Task, Result]] = []
+    workers: list[_Worker[Task]] = []
+    error: Exception | None = None
+    more = True
     with closing(_ahead(iter(tasks), processes)) as ahead:
         try:
-            yield from _share_out(
-                lambda: _Worker(own(len(workers)) if own else work, option), ahead, workers, processes
-            )
+            while True:
+                idle = [worker for worker in workers if worker.task is _END]
+                if more and error is None and (idle or len(workers) < processes):
+                    try:
+                        task = next(ahead)
+                    except StopIteration:
+                        more = False
+                    except Exception as failure:
+                        error = failure
+                    else:
+                        if not idle:
+                            workers.append(_Worker(own(len(workers)) if own else work, option))
+                        (idle or workers)[-1].begin(task)
+                    continue
+                busy = {worker.pipe: worker for worker in workers if worker.task is not _END}
+                if not busy:
+                    break
+                for pipe in wait(list(busy)):
+                    task, result = busy[cast(Connection, pipe)].finish()
+                    if isinstance(result, Exception):
+                        error = error or result
+                    else:
+                        yield task, result
         finally:
             for worker in workers:
                 worker.stop()
-
-
-def _share_out(
-    hire: "Callable[[], _Worker[Task, Result]]",
-    tasks: Iterator[Task],
-    workers: "list[_Worker[Task, Result]]",
-    processes: int,
-) -> Iterator[tuple[Task, Result]]:
-    error: Exception | None = None
-    more = True
-    while True:
-        idle = [worker for worker in workers if worker.task is None]
-        if more and error is None and (idle or len(workers) < processes):
-            try:
-                task = next(tasks)
-            except StopIteration:
-                more = False
-            except Exception as failure:
-                error = failure
-            else:
-                if not idle:
-                    workers.append(hire())
-                (idle or workers)[-1].begin(task)
-            continue
-        busy = {worker.pipe: worker for worker in workers if worker.task is not None}
-        if not busy:
-            break
-        for pipe in wait(list(busy)):
-            task, result = busy[cast(Connection, pipe)].finish()
-            if isinstance(result, Exception):
-                error = error or result
-            else:
-                yield task, result
     if error:
         raise error
 
 
-class _Worker(Generic[Task, Result]):
+class _Worker(Generic[Task]):
     """A process, and the task it is at."""
 
-    def __init__(self, work: Callable[[Task], Result], option: str) -> None:
-        self._option = option
+    def __init__(self, work: Callable[[Task], Any], option: str) -> None:
         context = multiprocessing.get_context("spawn")  # forking a process with threads is not safe
         self.pipe, theirs = context.Pipe()
-        self._process: BaseProcess = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        self.task: Task = _END
+        self._option, self._process = option, context.Process(target=_serve, args=(theirs, work), daemon=True)
         self._process.start()
         theirs.close()
-        self.task: Task | None = None
 
     def begin(self, task: Task) -> None:
         self.task = task
@@ -109,8 +96,7 @@ class _Worker(Generic[Task, Result]):
             self.pipe.send(task)
 
     def finish(self) -> tuple[Task, Any]:
-        task, self.task = self.task, None
-        assert task is not None
+        task, self.task = self.task, _END
         try:
             return task, self.pipe.recv()
         except (EOFError, OSError):
@@ -131,52 +117,25 @@ class _Worker(Generic[Task, Result]):
 
 def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent sees to the workers
-    while True:
-        try:
+    try:
+        while True:
             task = pipe.recv()
-        except (EOFError, OSError):  # the parent has gone; a pipe with unread data is not closed but reset
-            os._exit(0)
-        try:
-            result = work(task)
-        except Exception as error:
-            result = error
-        try:
+            try:
+                result = work(task)
+            except Exception as error:
+                result = error
             pipe.send(result)
-        except OSError:
-            os._exit(0)
+    except (EOFError, OSError):  # the parent has gone; a pipe with unread data is not closed but reset
+        os._exit(0)
 
 
 def _ahead(tasks: Iterator[Task], many: int) -> Generator[Task, None, None]:
     """Make the next tasks in a thread, so that they are at hand when a worker is free."""
-    made: queue.Queue[Any] = queue.Queue(many)
-    stopped = threading.Event()
-
-    def put(value: Any) -> bool:
-        while not stopped.is_set():
-            with suppress(queue.Full):
-                made.put(value, timeout=0.1)
-                return True
-        return False
-
-    def make() -> None:
-        try:
-            for task in tasks:
-                if not put((task, None)):
-                    return
-            put((None, _END))
-        except BaseException as error:
-            put((None, error))
-
-    thread = threading.Thread(target=make, daemon=True)
-    thread.start()
+    thread = ThreadPoolExecutor(1)
     try:
-        while True:
-            task, end = made.get()
-            if end is _END:
-                return
-            if end is not None:
-                raise end
+        waiting = deque(thread.submit(next, tasks, _END) for _ in range(many))
+        while (task := waiting.popleft().result()) is not _END:
+            waiting.append(thread.submit(next, tasks, _END))
             yield task
     finally:
-        stopped.set()
-        thread.join()
+        thread.shutdown(cancel_futures=True)

@@ -148,14 +148,3 @@ def test_many_surfaces():
     counts = trie.count(tokens, np.array([0, len(tokens)]), 1)
     occurrences = Counter(tuple(tokens[n : n + size].tolist()) for n in range(len(tokens)) for size in (1, 2, 3))
     assert counts.tolist() == [occurrences[words] for words in expected]
-
-
-def test_the_tally_merges_pieces():
-    rng = np.random.default_rng(0)
-    tally = mentions._Tally()
-    pieces = [rng.integers(0, 50, size) for size in (0, 1, 100, 5, 5, 1000, 3)]
-    for piece in pieces:
-        tally.add(piece)
-    keys, counts = tally.total()
-    assert dict(zip(keys.tolist(), counts.tolist(), strict=True)) == Counter(np.concatenate(pieces).tolist())
-    assert keys.tolist() == sorted(keys.tolist())

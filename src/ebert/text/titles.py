@@ -7,7 +7,6 @@ from urllib.parse import parse_qs, unquote
 
 from ebert.text import letters
 
-_BLANKS = re.compile(r"[\s_]+")
 _MARKS = re.compile("[\u200e\u200f\u202a-\u202e]")  # of writing direction: unseen, and copied along from web pages
 # English pages only: the title in a French URL names something else in English.
 _URL = re.compile(r"^(?:https?:)?(?://)?(?:(?:en|www)\.)?(?:m\.)?wikipedia\.org/", re.IGNORECASE)
@@ -18,7 +17,9 @@ _WIKIDATA = re.compile(
 
 def clean(title: str) -> str:
     """Write a title as Wikipedia does: composed letters, blanks for underscores, none doubled, none at the ends."""
-    return _BLANKS.sub(" ", unicodedata.normalize("NFC", _MARKS.sub("", title))).strip()
+    if not title.isascii():
+        title = unicodedata.normalize("NFC", _MARKS.sub("", title))
+    return " ".join(title.replace("_", " ").split())
 
 
 def usable(title: str) -> str:

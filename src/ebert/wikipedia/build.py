@@ -5,6 +5,7 @@ those it finds there. Pieces are shared out to worker processes, or to a cluster
 between two pieces is put together when all of them are read, and becomes a piece of a part of its own, a seam.
 """
 
+import itertools
 import os
 import re
 import time
@@ -71,33 +72,25 @@ def build_corpus(
     target, chosen = Path(out), CorpusOptions(**options)
     files.refuse_existing(target, overwrite=overwrite, marker=INFO)
     looked = _look(dumps)
-    language = _language(looked)
     threads = chosen.threads or os.cpu_count() or 1
     run = run or partial(_workers.run, processes=threads)
     with saying_where(target), _parts_folder(target, looked, chosen, overwrite=overwrite) as parts_folder:
         with watch("read", total=sum(dump.size for dump, _ in looked), unit="B") as advance:
-            readers = [
-                _Reader(dump, number, site, chosen, parts_folder, advance) for number, (dump, site) in enumerate(looked)
-            ]
+            readers = [_Reader(*one, number, chosen, parts_folder, advance) for number, one in enumerate(looked)]
             parts = _make_parts(readers, run, advance)
         with files.replacing_folder(target, overwrite=overwrite, marker=INFO) as folder:
             skipped = Skipped()
             with watch("merge", total=2 * len(parts), unit="parts") as advance:
-                merged = merge(parts, folder, skipped, advance)
-            if not merged.words:
+                counts = merge(parts, folder, skipped, advance)
+            if not counts["words"]:
                 staging.discard(parts_folder)
                 raise EbertError(f"there is no text in {', '.join(map(str, dumps))}; skipped: {skipped.summary()}")
-            with watch("count mentions", total=merged.words, unit="words") as advance:
+            with watch("count mentions", total=counts["words"], unit="words") as advance:
                 surfaces = mentions.write(folder, threads=threads, advance=advance)
             CorpusInfo(
-                language=language,
+                language=looked[0][1].language,
                 **chosen.identity(),
-                pages=merged.pages,
-                words=merged.words,
-                vocabulary=merged.vocabulary,
-                entities=merged.entities,
-                links=merged.links,
-                redirects=merged.redirects,
+                **counts,
                 surfaces=surfaces,
                 skipped=skipped.value(),
                 dumps=[{"name": dump.path.name, "size": dump.size} for dump, _ in looked],
@@ -118,15 +111,11 @@ def _look(dumps: Sequence[str | Path]) -> list[tuple[Dump, Site]]:
         if path.resolve() in looked:
             raise EbertError(f"{path} is given twice; give every dump once")
         looked[path.resolve()] = dump, Site.from_siteinfo(dump.header)
-    return list(looked.values())
-
-
-def _language(looked: list[tuple[Dump, Site]]) -> str:
-    languages = {site.language: dump.path.name for dump, site in looked}
+    languages = {site.language: dump.path.name for dump, site in looked.values()}
     if len(languages) > 1:
         shown = ", ".join(f"{name}: {language}" for language, name in languages.items())
         raise EbertError(f"the dumps are in different languages ({shown}); build a corpus for each language")
-    return next(iter(languages))
+    return list(looked.values())
 
 
 @contextmanager
@@ -175,8 +164,8 @@ class _Reader:
     """What is to be done for one of the dumps."""
 
     dump: Dump
-    number: int
     site: Site
+    number: int
     options: CorpusOptions
     folder: Path  # of the parts
     advance: Advance
@@ -239,7 +228,10 @@ class _Reader:
 
 def make_part(task: PieceTask) -> None:
     """Read the pages of a piece and write them as a part."""
-    maker = PartMaker(_remembered(task.site), task.options)
+    if task.site not in _sites:
+        _sites.append(task.site)
+    # The site as it was met first: it remembers where links lead, which saves half the work with titles.
+    maker = PartMaker(_sites[_sites.index(task.site)], task.options)
     stretches, damage = _stretches(task)
     cuts = [cut_pages(xml) for xml in stretches]
     in_range = task.piece.xml is None
@@ -252,7 +244,7 @@ def make_part(task: PieceTask) -> None:
         if PAGE in cut.tail and not (in_range and cut is cuts[-1]):  # nothing comes after it
             broken += 1
     if broken:
-        maker.skipped.note("page that has no end", "", broken)
+        maker.skipped.note("page that has no end", count=broken)
     if damage:
         maker.skipped.note("damaged place in a dump", f"{damage.path.name}, byte {damage.offset:,}: {damage.why}")
     part = maker.part(
@@ -267,42 +259,26 @@ def make_part(task: PieceTask) -> None:
 _sites: list[Site] = []  # those that this process has met
 
 
-def _remembered(site: Site) -> Site:
-    """Return the site as it was met before: it remembers where links lead, which saves half the work with titles."""
-    for known in _sites:
-        if known == site:
-            return known
-    _sites.append(site)
-    return site
-
-
 def _stretches(task: PieceTask) -> tuple[list[bytes], DamagedError | None]:
     """Return the XML of a piece: one stretch, or several with something lost between them if it is damaged."""
     piece, dump = task.piece, task.dump
     if piece.xml is not None:
         return [piece.xml], piece.damage
-    most = limit(piece.end - piece.start)
-    try:
-        return [b"".join(_blocks(dump, piece.start, piece.end, Room(dump.path, most)))], None
-    except DamagedError as error:
-        if not task.options.keep_going:
-            raise
-        damage = DamagedError(dump.path, error.offset, dump.size, error.why)
-    found, room = [bytearray()], Room(dump.path, most)
-    with dump.path.open("rb") as file:
-        file.seek(piece.start)
-        starts = {0, *streams_in(file.read(piece.end - piece.start))}
-    ends = sorted(piece.start + start for start in starts)
-    for start, end in zip(ends, [*ends[1:], piece.end], strict=True):  # each stream: those behind a damaged one, too
+    starts = {piece.start}
+    if dump.kind == "streams":
+        with dump.path.open("rb") as file:
+            file.seek(piece.start)
+            starts |= {piece.start + start for start in streams_in(file.read(piece.end - piece.start))}
+    found, damage = [bytearray()], None
+    room = Room(dump.path, limit(piece.end - piece.start))
+    for start, end in itertools.pairwise([*sorted(starts), piece.end]):  # a stream behind a damaged one can be read
         try:
-            for block in _blocks(dump, start, end, room):
+            for _, block in dump.blocks(start, end):
+                room.take(len(block))
                 found[-1] += block
-        except DamagedError:
+        except DamagedError as error:
+            if not task.options.keep_going:
+                raise
+            damage = damage or error
             found.append(bytearray())
-    return [bytes(stretch) for stretch in found], damage
-
-
-def _blocks(dump: Dump, start: int, end: int, room: Room) -> Iterator[bytes]:
-    for _, block in dump.blocks(start, end):
-        room.take(len(block))
-        yield block
+    return list(map(bytes, found)), damage

@@ -1,9 +1,7 @@
 """Merging parts into a corpus, in memory that is bounded by the dictionaries, not by the text."""
 
 import tempfile
-from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,69 +10,37 @@ from numpy.typing import NDArray
 
 from ebert._io.progress import Advance, silent
 from ebert.wikipedia.build_part import EXAMPLES, CorpusPart, Skipped
-from ebert.wikipedia.corpus import ENTITIES, REDIRECTS, WORDS, array_writer, write_array
+from ebert.wikipedia.corpus import ARRAYS, ENTITIES, REDIRECTS, WORDS, array_writer, write_array
 from ebert.wikipedia.names import NameList, Numbering
 
 Array = NDArray[Any]
 
 
-@dataclass
-class Merged:
-    """How much was merged."""
+def merge(paths: list[Path], folder: Path, skipped: Skipped, advance: Advance = silent) -> dict[str, Any]:
+    """Put parts together, in the order given: dictionaries first, then the text with their numbers in it.
 
-    pages: int = 0
-    words: int = 0
-    vocabulary: int = 0
-    entities: int = 0
-    links: int = 0
-    redirects: int = 0
-    paragraphs: int = 0
-
-
-def merge(paths: list[Path], folder: Path, skipped: Skipped, advance: Advance = silent) -> Merged:
-    """Put parts together, in the order given: dictionaries first, then the text with their numbers in it."""
-    done = Merged()
+    Return how much of everything there is, by the names that `CorpusInfo` has for it.
+    """
     words, titles = _Counted(), _Counted()
-    redirects: list[Array] = []  # pairs of titles, by number
+    redirects = [np.zeros((0, 2), np.int32)]  # pairs of titles, by number
     has_text = np.zeros(0, bool)  # of each title
-    with tempfile.TemporaryFile(dir=folder) as file:
-        numbers = _Numbers(file)
+    with tempfile.TemporaryFile(dir=folder) as numbers:  # of the names of each part, too many for memory
         for path in paths:
             part = CorpusPart.load(path)
-            numbers.put(words.add(part.words, part.tokens))
-            title = titles.add(part.titles, part.anchor_title)
-            numbers.put(title)
+            np.save(numbers, words.add(part.words, part.tokens))
+            np.save(numbers, title := titles.add(part.titles, part.anchor_title))
             has_text = _longer(has_text, len(titles.numbering))
             has_text[title[part.page_title]] = True
             redirects.append(title[part.redirects])
             skipped.add(part.info["skipped"])
-            done.pages += len(part.page_title)
-            done.words += len(part.tokens)
-            done.links += len(part.anchor_title)
-            done.paragraphs += len(part.paragraph_length)
             advance(1)
-        word, done.vocabulary = _write_words(folder, words), len(words.numbering)
-        entity = _write_entities(folder, titles, has_text, redirects, skipped, done)
-        _write_text(paths, folder, numbers, word, entity, done, advance)
-    return done
-
-
-class _Numbers:
-    """The numbers of the names of each part, on disk until the text is written: all of them are too many for memory."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._counts: list[int] = []
-
-    def put(self, numbers: Array) -> None:
-        self._file.write(numbers.data)
-        self._counts.append(len(numbers))
-
-    def __iter__(self) -> Iterator[Array]:
-        """Yield them in the order in which they came."""
-        self._file.seek(0)
-        for count in self._counts:
-            yield np.frombuffer(self._file.read(4 * count), np.int32)
+        word = _write_words(folder, words)
+        names, has_text = titles.numbering.names, has_text[: len(titles.numbering)]
+        target = _follow(np.concatenate(redirects), names, has_text, skipped)
+        place, entities, written = _write_entities(folder, names, titles.counts, target, has_text, skipped)
+        numbers.seek(0)
+        counts = _write_text(paths, folder, numbers, word, place[target], advance)
+    return counts | {"vocabulary": len(word), "entities": entities, "redirects": written}
 
 
 class _Counted:
@@ -100,31 +66,12 @@ def _write_words(folder: Path, words: _Counted) -> Array:
     return _inverse(order, len(order))
 
 
-def _write_entities(
-    folder: Path, titles: _Counted, has_text: Array, redirects: list[Array], skipped: Skipped, done: Merged
-) -> Array:
-    """Write entities and redirects; return the entity of each title, -1 where there is none."""
-    names, links = titles.numbering.names, titles.counts[: len(titles.numbering)]
-    has_text = has_text[: len(names)]
-    target = _follow(redirects, names, has_text, skipped)
-    counts = np.zeros(len(names), np.int64)
-    np.add.at(counts, target, links)
-    exists = has_text | (counts > 0)
-    kept = np.flatnonzero(exists)
-    order = kept[names.take(kept).by_count(counts[kept])]
-    names.take(order).write(folder / ENTITIES)
-    write_array(folder, "entity_counts", counts[order])
-    done.entities = len(order)
-    done.redirects = _write_redirects(folder / REDIRECTS, names, target, exists, skipped)
-    return _inverse(order, len(names))[target]
-
-
-def _follow(redirects: list[Array], names: NameList, has_text: Array, skipped: Skipped) -> Array:
+def _follow(redirects: Array, names: NameList, has_text: Array, skipped: Skipped) -> Array:
     """Return the title at which one ends that begins at each title: itself, if it is no redirect that counts.
 
     Redirects are pairs of titles, by number. Of two redirects of one title the first counts.
     """
-    source, target = np.concatenate([np.zeros((0, 2), np.int32), *redirects]).T
+    source, target = redirects.T
     here = np.arange(len(names), dtype=np.int32)
     leads = here.copy()
     leads[source[::-1]] = target[::-1]
@@ -142,43 +89,48 @@ def _follow(redirects: list[Array], names: NameList, has_text: Array, skipped: S
     return np.where(circle, here, ends)
 
 
-def _write_redirects(path: Path, names: NameList, target: Array, exists: Array, skipped: Skipped) -> int:
-    """Write the redirects that lead to entities; return how many there are."""
+def _write_entities(
+    folder: Path, names: NameList, links: Array, target: Array, has_text: Array, skipped: Skipped
+) -> tuple[Array, int, int]:
+    """Write entities and the redirects that lead to them.
+
+    Return the entity that each title is (-1: none), and how many entities and redirects there are.
+    """
+    counts = np.zeros(len(names), np.int64)
+    np.add.at(counts, target, links[: len(names)])
+    exists = has_text | (counts > 0)
+    kept = np.flatnonzero(exists)
+    order = kept[names.take(kept).by_count(counts[kept])]
+    names.take(order).write(folder / ENTITIES)
+    write_array(folder, "entity_counts", counts[order])
     source = np.flatnonzero(target != np.arange(len(target)))
     _note(skipped, "redirect to a page that is not there", names, source[~exists[target[source]]])
     source = source[exists[target[source]]]
     source = source[names.take(source).by_count(np.zeros(len(source), np.int64))]
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with (folder / REDIRECTS).open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{names[number]}\t{names[target[number]]}\n" for number in source.tolist())
-    return len(source)
+    return _inverse(order, len(names)), len(order), len(source)
 
 
 def _note(skipped: Skipped, reason: str, names: NameList, numbers: Array) -> None:
     if len(numbers):
-        skipped.note(reason, "", len(numbers))
-    for number in numbers[:EXAMPLES].tolist():
-        skipped.note(reason, names[number], 0)
+        skipped.note(reason, *(names[number] for number in numbers[:EXAMPLES].tolist()), count=len(numbers))
 
 
 def _write_text(
-    paths: list[Path], folder: Path, numbers: _Numbers, word_of: Array, entity_of: Array, done: Merged, advance: Advance
-) -> None:
+    paths: list[Path], folder: Path, numbers: IO[bytes], word_of: Array, entity_of: Array, advance: Advance
+) -> dict[str, int]:
     """Write text and links; `word_of` and `entity_of` have what becomes of the words and titles of the parts."""
-    lengths = {
-        "tokens": done.words, "paragraphs": done.paragraphs + 1, "page_entity": done.pages,
-        "page_paragraphs": done.pages + 1, "page_opening": done.pages, "page_anchors": done.pages + 1,
-        "anchor_start": done.links, "anchor_length": done.links, "anchor_entity": done.links,
-    }  # fmt: skip
+    names = [name for name in ARRAYS if name.startswith(("tokens", "paragraphs", "page_", "anchor_"))]
     with ExitStack() as opened:
-        out = {name: opened.enter_context(array_writer(folder, name, length)) for name, length in lengths.items()}
-        tokens = paragraphs = anchors = 0
+        out = {name: opened.enter_context(array_writer(folder, name)) for name in names}
+        pages = tokens = paragraphs = anchors = 0
         for name in ("paragraphs", "page_paragraphs", "page_anchors"):
             out[name](np.zeros(1, np.int64))
-        remembered = iter(numbers)
         for path in paths:
             part = CorpusPart.load(path)
-            word = word_of[next(remembered)]  # (words of the part)
-            entity = entity_of[next(remembered)]  # (titles of the part)
+            word = word_of[np.load(numbers)]  # (words of the part)
+            entity = entity_of[np.load(numbers)]  # (titles of the part)
             out["tokens"](word[part.tokens])
             out["paragraphs"](tokens + np.cumsum(part.paragraph_length, dtype=np.int64))
             out["page_entity"](entity[part.page_title])
@@ -188,10 +140,12 @@ def _write_text(
             out["anchor_start"](tokens + part.anchor_start.astype(np.int64))
             out["anchor_length"](part.anchor_length)
             out["anchor_entity"](entity[part.anchor_title])
+            pages += len(part.page_title)
             tokens += len(part.tokens)
             paragraphs += len(part.paragraph_length)
             anchors += len(part.anchor_title)
             advance(1)
+    return {"pages": pages, "words": tokens, "links": anchors}
 
 
 def _longer(array: Array, needed: int) -> Array:

@@ -34,30 +34,25 @@ class Skipped:
     """What was left out: how often, by reason, and a few examples."""
 
     def __init__(self) -> None:
-        self.counts: dict[str, int] = {}
-        self.examples: dict[str, list[str]] = {}
+        self._reasons: dict[str, tuple[int, list[str]]] = {}
 
-    def note(self, reason: str, example: str, count: int = 1) -> None:
+    def note(self, reason: str, *examples: str, count: int = 1) -> None:
         """Count something."""
-        self.counts[reason] = self.counts.get(reason, 0) + count
-        kept = self.examples.setdefault(reason, [])
-        if example and len(kept) < EXAMPLES and example not in kept:
-            kept.append(example)
+        before, kept = self._reasons.get(reason, (0, []))
+        self._reasons[reason] = before + count, list(dict.fromkeys([*kept, *filter(None, examples)]))[:EXAMPLES]
 
     def add(self, value: dict[str, Any]) -> None:
         """Count what another counted."""
         for reason, (count, examples) in value.items():
-            self.note(reason, "", count)
-            for example in examples:
-                self.note(reason, example, 0)
+            self.note(reason, *examples, count=count)
 
     def summary(self) -> str:
         """Return how much was left out for which reason."""
-        return ", ".join(f"{self.counts[reason]:,} {reason}" for reason in sorted(self.counts)) or "nothing"
+        return ", ".join(f"{count:,} {reason}" for reason, (count, _) in sorted(self._reasons.items())) or "nothing"
 
     def value(self) -> dict[str, Any]:
         """Return counts and examples by reason."""
-        return {reason: [self.counts[reason], self.examples[reason]] for reason in sorted(self.counts)}
+        return {reason: list(self._reasons[reason]) for reason in sorted(self._reasons)}
 
 
 @dataclass
@@ -82,13 +77,11 @@ class CorpusPart:
 
     def save(self, path: Path) -> None:
         """Write the part; it is there when it is whole."""
-        arrays: dict[str, Any] = vars(self) | {
-            "info": _array(json.dumps(self.info, ensure_ascii=False).encode("utf-8", "replace")),
-            "head": _array(self.head),
-            "tail": _array(self.tail),
-        }
-        with files.replacing(path, sweep=False) as file:  # the workshop does, once for all parts
-            np.savez(file, **arrays)
+        info = json.dumps(self.info, ensure_ascii=False).encode("utf-8", "replace")
+        data = {"info": info, "head": self.head, "tail": self.tail}
+        arrays: dict[str, Any] = {name: np.frombuffer(value, np.uint8) for name, value in data.items()}
+        with files.replacing(path, sweep=False) as file:  # the folder is swept once for all parts
+            np.savez(file, **{**vars(self), **arrays})
 
     @classmethod
     def load(cls, path: Path) -> "CorpusPart":
@@ -109,13 +102,7 @@ def _load(path: Path, names: list[str]) -> dict[str, Any]:
         values["info"] = json.loads(values["info"].tobytes())
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise EbertError(f"{path} is damaged ({error}); remove it and run the same command again") from None
-    for name in ("head", "tail"):
-        values[name] = values[name].tobytes()
-    return values
-
-
-def _array(value: bytes) -> Array:
-    return np.frombuffer(value, np.uint8)
+    return values | {name: values[name].tobytes() for name in ("head", "tail")}
 
 
 class PartMaker:
@@ -156,18 +143,17 @@ class PartMaker:
     def part(self, *, head: bytes, tail: bytes, **info: Any) -> CorpusPart:
         """Return the part, with the fragments of pages before and after those that were added."""
         found = scan("".join(self._texts), tokeniser(self._options.tokeniser))
-        paragraphs = np.unique(
-            np.searchsorted(found.start, np.append(0, found.lines))
-        )  # tokens; those without any vanish
+        # In tokens; those without any vanish.
+        paragraphs = np.unique(np.searchsorted(found.start, np.append(0, found.lines)))
         title, first, opening, anchors = _columns(self._pages, 4)
         tokens_before = np.searchsorted(found.start, np.append(first, self._length))
         names = list(self._titles)
         for page in np.flatnonzero(np.diff(tokens_before) == 0).tolist():
             self.skipped.note("page without words", names[title[page]])
         return CorpusPart(
-            words=found.words,
+            words=found.words.data,
             titles=np.frombuffer("".join(f"{name}\n" for name in names).encode("utf-8", "replace"), np.uint8),
-            tokens=found.tokens.astype(np.uint16 if found.different <= 1 << 16 else np.uint32),
+            tokens=found.tokens.astype(np.uint16 if len(found.words) <= 1 << 16 else np.uint32),
             paragraph_length=np.diff(paragraphs).astype(np.uint32),
             page_title=title.astype(np.uint32),
             page_paragraphs=np.diff(np.searchsorted(paragraphs, tokens_before)).astype(np.uint32),

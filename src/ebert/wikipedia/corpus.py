@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,26 +17,10 @@ from ebert.wikipedia.tokens import DEFAULT
 FORMAT = 1
 INFO, WORDS, ENTITIES, SURFACES = "corpus.json", "words.txt", "entities.txt", "surfaces.txt"
 REDIRECTS, WIKIDATA = "redirects.tsv", "wikidata.tsv"
-# Every array with its type; see the properties of `Corpus` for what they mean.
-ARRAYS = {
-    "word_counts": "int64",
-    "entity_counts": "int64",
-    "tokens": "int32",
-    "paragraphs": "int64",
-    "page_entity": "int32",
-    "page_paragraphs": "int64",
-    "page_opening": "int32",
-    "page_anchors": "int64",
-    "anchor_start": "int64",
-    "anchor_length": "int32",
-    "anchor_entity": "int32",
-    "surface_occurrences": "int64",
-    "surface_mentions": "int64",
-    "mention_entity": "int32",
-    "mention_count": "int64",
-}
 
 Array = NDArray[Any]
+Int32 = Annotated[Array, "int32"]
+Int64 = Annotated[Array, "int64"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +72,21 @@ class Corpus:
 
     path: Path
     info: CorpusInfo
-    word_counts: Array  # (words)
-    entity_counts: Array  # (entities) links to each
-    tokens: Array  # word numbers of all text
-    paragraphs: Array  # (paragraphs + 1) offsets into tokens
-    page_entity: Array  # (pages)
-    page_paragraphs: Array  # (pages + 1) offsets into paragraphs
-    page_opening: Array  # (pages) tokens before the first heading
-    page_anchors: Array  # (pages + 1) offsets into anchors
-    anchor_start: Array  # (anchors) token
-    anchor_length: Array  # (anchors) tokens, may be 0
-    anchor_entity: Array
-    surface_occurrences: Array  # (surfaces) how often its words stand in the text, linked or not
-    surface_mentions: Array  # (surfaces + 1) offsets into mentions
-    mention_entity: Array
-    mention_count: Array  # falling in each surface
+    word_counts: Int64  # (words)
+    entity_counts: Int64  # (entities) links to each
+    tokens: Int32  # word numbers of all text
+    paragraphs: Int64  # (paragraphs + 1) offsets into tokens
+    page_entity: Int32  # (pages)
+    page_paragraphs: Int64  # (pages + 1) offsets into paragraphs
+    page_opening: Int32  # (pages) tokens before the first heading
+    page_anchors: Int64  # (pages + 1) offsets into anchors
+    anchor_start: Int64  # (anchors) token
+    anchor_length: Int32  # (anchors) tokens, may be 0
+    anchor_entity: Int32
+    surface_occurrences: Int64  # (surfaces) how often its words stand in the text, linked or not
+    surface_mentions: Int64  # (surfaces + 1) offsets into mentions
+    mention_entity: Int32
+    mention_count: Int64  # falling in each surface
 
     @classmethod
     def open(cls, path: str | Path) -> "Corpus":
@@ -140,6 +124,10 @@ class Corpus:
         return {title: int(number.removeprefix("Q")) for title, number in _pairs(path)}
 
 
+# Every array of a corpus with its type.
+ARRAYS: dict[str, str] = {field.name: get_args(field.type)[1] for field in fields(Corpus)[2:]}
+
+
 def _lines(path: Path, count: int) -> list[str]:
     """Read a file of names, one a line."""
     try:
@@ -171,16 +159,20 @@ def _map(folder: Path, name: str, kind: str) -> Array:
 
 
 @contextmanager
-def array_writer(folder: Path, name: str, length: int) -> Iterator[Callable[[Array], object]]:
-    """Write an array of known length with the function that is yielded, some values at a time."""
+def array_writer(folder: Path, name: str) -> Iterator[Callable[[Array], object]]:
+    """Write an array with the function that is yielded, some values at a time."""
     kind = np.dtype(ARRAYS[name])
-    header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (length,)}
+    header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False}
     with (folder / f"{name}.npy").open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
+        np.lib.format.write_array_header_1_0(file, {**header, "shape": (0,)})
+        start = file.tell()
         yield lambda values: file.write(np.ascontiguousarray(values, kind).data)
+        length = (file.tell() - start) // kind.itemsize
+        file.seek(0)
+        np.lib.format.write_array_header_1_0(file, {**header, "shape": (length,)})  # numpy leaves room for any length
 
 
 def write_array(folder: Path, name: str, values: Array) -> None:
     """Write a whole array."""
-    with array_writer(folder, name, len(values)) as append:
+    with array_writer(folder, name) as append:
         append(values)

@@ -14,8 +14,9 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import IO, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 from ebert._io.compressed import limit, too_much
 from ebert._io.progress import Advance, silent
@@ -99,7 +100,7 @@ class Cut(NamedTuple):
 def look(path: Path) -> Dump:
     """Find out what a file is; raise `EbertError` if it is no dump."""
     if path.is_dir():
-        raise EbertError(f"{path} is a folder; return the dump files in it one by one")
+        raise EbertError(f"{path} is a folder; give the dump files in it one by one")
     try:
         status = path.stat()
         with path.open("rb") as file:
@@ -151,11 +152,8 @@ def pieces(dump: Dump) -> Iterator[Piece]:
         yield from _whole_pages(dump)
         return
     cuts = _stream_starts(dump.path) if dump.kind == "streams" else range(PIECE, dump.size, PIECE)
-    start = number = 0
-    for cut in cuts:
-        yield Piece(number, start, cut)
-        start, number = cut, number + 1
-    yield Piece(number, start, dump.size)
+    for number, (start, end) in enumerate(pairwise(chain([0], cuts, [dump.size]))):
+        yield Piece(number, start, end)
 
 
 def streams_in(data: bytes) -> list[int]:
@@ -280,9 +278,9 @@ def _text(page: bytes, start: int) -> bytes | None:
 def unpacked(path: Path, packing: Packing, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
     """Unpack a range of a file; yield each block with the byte of the file up to which it was read."""
     with path.open("rb") as file:
-        size = path.stat().st_size if end is None else end
+        size = path.stat().st_size
         file.seek(start)
-        raw = _raw(file, start, size)
+        raw = _raw(file, start, size if end is None else end)
         yield from raw if packing == "xml" else _streams(path, packing, raw, size)
 
 
@@ -290,23 +288,20 @@ def lines(path: Path, advance: Advance = silent) -> Iterator[bytes]:
     """Read the lines of a file, compressed or not, without their ends."""
     with path.open("rb") as file:
         packing = _packing(file.read(4))
-    held: list[bytes] = []  # of a line that has no end yet
-    before = size = 0
-    most = limit()
+    held = bytearray()  # of a line that has no end yet
+    before, most = 0, limit()
     for position, block in unpacked(path, packing):
         advance(position - before)
         before = position
-        found = block.split(b"\n")
-        held.append(found[0])
-        size += len(found[0])
-        if size > most:
+        whole, end, rest = block.rpartition(b"\n")
+        if end:
+            yield from (bytes(held) + whole).split(b"\n")
+            held.clear()
+        held += rest
+        if len(held) > most:
             raise too_much(f"a line of {path}", most)
-        if len(found) > 1:
-            yield b"".join(held)
-            yield from found[1:-1]
-            held, size = [found[-1]], len(found[-1])
-    if rest := b"".join(held):
-        yield rest
+    if held:
+        yield bytes(held)
 
 
 def _raw(file: IO[bytes], position: int, end: int) -> Iterator[tuple[int, bytes]]:
@@ -315,29 +310,9 @@ def _raw(file: IO[bytes], position: int, end: int) -> Iterator[tuple[int, bytes]
         yield position, block
 
 
-class _Gunzip:
-    """One gzip stream, with the interface of `bz2.BZ2Decompressor`."""
-
-    def __init__(self) -> None:
-        self._stream, self.needs_input = zlib.decompressobj(wbits=31), True
-
-    def decompress(self, data: bytes, most: int) -> bytes:
-        out = self._stream.decompress(self._stream.unconsumed_tail + data, most)
-        self.needs_input = not self._stream.unconsumed_tail and len(out) < most
-        return out
-
-    @property
-    def eof(self) -> bool:
-        return self._stream.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._stream.unused_data
-
-
 def _streams(path: Path, packing: Packing, raw: Iterator[tuple[int, bytes]], size: int) -> Iterator[tuple[int, bytes]]:
     """Unpack one stream after another, as files put together with `cat` have them."""
-    stream: bz2.BZ2Decompressor | _Gunzip | None = None
+    stream: Any = None  # of bz2, or of zlib, which differ in that the latter gives back what it has not read
     position = 0
     for position, data in raw:
         before = position - len(data)
@@ -346,13 +321,14 @@ def _streams(path: Path, packing: Packing, raw: Iterator[tuple[int, bytes]], siz
                 data = data.lstrip(b"\0")  # padding between and behind streams, as tapes have it
                 if not data:
                     break
-                stream = bz2.BZ2Decompressor() if packing == "bz2" else _Gunzip()
+                stream = bz2.BZ2Decompressor() if packing == "bz2" else zlib.decompressobj(wbits=31)
             try:
-                out = stream.decompress(data, BLOCK)
-                while out or not (stream.needs_input or stream.eof):
+                while out := stream.decompress(data, BLOCK):
                     yield position, out
-                    out = b"" if stream.eof else stream.decompress(b"", BLOCK)
-            except (OSError, zlib.error, EOFError) as error:
+                    if stream.eof:
+                        break
+                    data = getattr(stream, "unconsumed_tail", b"")
+            except (OSError, zlib.error) as error:
                 raise DamagedError(path, before, size, str(error)) from None
             data = b""
             if stream.eof:

@@ -1,43 +1,16 @@
 """What differs from one Wikipedia to the next and is not always written in its dump: names of namespaces, prefixes of
 other wikis, the word for a redirect, and which letters right after a link belong to it."""
 
-# The words MediaWiki understands on every wiki, by namespace number; the first is the canonical one.
-ENGLISH_NAMES: dict[int, tuple[str, ...]] = {
-    -2: ("media",),
-    -1: ("special",),
-    1: ("talk",),
-    2: ("user",),
-    3: ("user talk",),
-    4: ("project",),
-    5: ("project talk",),
-    6: ("file", "image"),
-    7: ("file talk", "image talk"),
-    8: ("mediawiki",),
-    9: ("mediawiki talk",),
-    10: ("template",),
-    11: ("template talk",),
-    12: ("help",),
-    13: ("help talk",),
-    14: ("category",),
-    15: ("category talk",),
-}
-
-# What most Wikipedias have beside them, in English; a dump that names its namespaces overrules all of this.
-WIKIPEDIA_NAMES: dict[int, tuple[str, ...]] = {
-    4: ("wikipedia", "wp"),
-    5: ("wikipedia talk", "wt"),
-    10: ("tm",),
-    100: ("portal",),
-    101: ("portal talk",),
-    118: ("draft",),
-    119: ("draft talk",),
-    710: ("timedtext",),
-    828: ("module",),
-    829: ("module talk",),
-}
+# The words MediaWiki understands on every wiki and most Wikipedias have beside them, by the number of the namespace; a
+# dump that names its namespaces overrules all of this.
+_ENGLISH = """
+-2 media|-1 special|1 talk|2 user|3 user talk|4 project,wikipedia,wp|5 project talk,wikipedia talk,wt|6 file,image
+7 file talk,image talk|8 mediawiki|9 mediawiki talk|10 template,tm|11 template talk|12 help|13 help talk|14 category
+15 category talk|100 portal|101 portal talk|118 draft|119 draft talk|710 timedtext|828 module|829 module talk
+"""
 
 # Local names: media, special, user, project, file, template, help, category, portal; commas between names of the same.
-_NUMBERS = (-2, -1, 2, 4, 6, 10, 12, 14, 100)
+_NUMBERS = ["-2", "-1", "2", "4", "6", "10", "12", "14", "100"]
 _LOCAL = """
 ar  ميديا,وسائط|خاص|مستخدم,مستخدمة|ويكيبيديا|ملف,صورة|قالب|مساعدة|تصنيف|بوابة
 bg  Медия|Специални|Потребител|Уикипедия|Файл,Картинка|Шаблон|Помощ|Категория|Портал
@@ -132,14 +105,12 @@ _LOWER = "".join(chr(code) for code in range(0xDF, 0x590) if chr(code).islower()
 
 def local_names(language: str) -> dict[str, int]:
     """Return what namespaces are called in a language, as far as we know, English included."""
-    english = [*ENGLISH_NAMES.items(), *WIKIPEDIA_NAMES.items()]
-    names = {name: number for number, spellings in english for name in spellings}
+    rows = [cell.split(" ", 1) for cell in _ENGLISH.strip().replace("\n", "|").split("|")]
     for line in _LOCAL.strip().splitlines():
         code, _, row = line.partition(" ")
         if code == language.lower():
-            for number, cell in zip(_NUMBERS, row.split("|"), strict=True):
-                names |= dict.fromkeys((name.strip().lower() for name in cell.split(",")), number)
-    return names
+            rows += map(list, zip(_NUMBERS, row.split("|"), strict=True))
+    return {name.strip().lower(): int(number) for number, names in rows for name in names.split(",")}
 
 
 def trail(language: str) -> str:

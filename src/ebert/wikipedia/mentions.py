@@ -12,7 +12,7 @@ from ebert.wikipedia.corpus import SURFACES, WORDS, write_array
 from ebert.wikipedia.names import LINE, NameList, jit
 
 LONGEST = 10  # words of a surface
-TALLIED = 1 << 22  # links to count at a time
+TALLIED = 1 << 24  # links to count at a time
 LINKS = 1 << 16  # links to insert at a time
 SCANNED = 1 << 20  # tokens for a thread to scan at a time
 COUNTERS = 1 << 30  # bytes of memory for the counters of all threads, at most
@@ -25,12 +25,14 @@ def write(folder: Path, *, threads: int, advance: Advance = silent) -> int:
     arrays = ("tokens", "paragraphs", "anchor_start", "anchor_length", "anchor_entity")
     tokens, paragraphs, starts, lengths, entities = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in arrays)
     words = NameList.of((folder / WORDS).read_bytes())
-    trie, tally = Trie(len(words)), _Tally()
+    trie = Trie(len(words))
+    keys = counts = np.zeros(0, np.int64)  # (mentions) surface and entity in one number, and how often
     for begin in range(0, len(starts), TALLIED):
         piece = slice(begin, begin + TALLIED)
         surface = trie.insert(tokens, starts[piece], lengths[piece], LONGEST)  # (links) -1 where there is none
-        tally.add((surface.astype(np.int64) << 32 | entities[piece])[surface >= 0])
-    keys, counts = tally.total()  # (mentions) surface and entity in one number
+        found, often = np.unique((surface.astype(np.int64) << 32 | entities[piece])[surface >= 0], return_counts=True)
+        keys, number = np.unique(np.concatenate([keys, found]), return_inverse=True)
+        counts = np.bincount(number, np.concatenate([counts, often]), len(keys)).astype(np.int64)
     linked = np.zeros(len(trie), np.int64)
     np.add.at(linked, keys >> 32, counts)
     names = trie.names(tokens, words)
@@ -49,33 +51,6 @@ def write(folder: Path, *, threads: int, advance: Advance = silent) -> int:
     write_array(folder, "mention_entity", entity[within])
     write_array(folder, "mention_count", counts[within])
     return len(order)
-
-
-class _Tally:
-    """Counts keys that come in pieces, in memory for the different ones only."""
-
-    def __init__(self) -> None:
-        self._counted: list[tuple[Array, Array]] = []
-
-    def add(self, keys: Array) -> None:
-        """Count some keys."""
-        self._counted.append(np.unique(keys, return_counts=True))
-        # Like is merged with like, so that every key is handled a few times only however many pieces there are.
-        while len(self._counted) > 1 and 2 * len(self._counted[-1][0]) >= len(self._counted[-2][0]):
-            self._merge()
-
-    def total(self) -> tuple[Array, Array]:
-        """Return the different keys in their order, and how often each came."""
-        while len(self._counted) > 1:
-            self._merge()
-        return self._counted[0] if self._counted else (np.zeros(0, np.int64), np.zeros(0, np.int64))
-
-    def _merge(self) -> None:
-        keys, counts = (np.concatenate(pair) for pair in zip(self._counted.pop(), self._counted.pop(), strict=True))
-        different, number = np.unique(keys, return_inverse=True)
-        total = np.zeros(len(different), np.int64)
-        np.add.at(total, number, counts)
-        self._counted.append((different, total))
 
 
 class Trie:
@@ -110,11 +85,11 @@ class Trie:
     def names(self, tokens: Array, words: NameList) -> NameList:
         """Write the surfaces out: their words, joined by blanks."""
         first, length = self._first[: len(self)], self._length[: len(self)]
-        ends = np.empty(len(self), np.int64)
-        size = _measure(tokens, first, length, words.starts, words.ends, ends)
-        data = np.empty(size, np.uint8)
-        _join(tokens, first, length, words.starts, words.ends, words.data, data)
-        return NameList(data, ends)
+        ends = np.cumsum(length)  # of each surface, in words of all
+        joined = words.take(tokens[np.repeat(first - (ends - length), length) + np.arange(length.sum())])
+        joined.data[joined.ends] = ord(" ")
+        joined.data[joined.ends[ends - 1]] = LINE
+        return NameList(joined.data, joined.ends[ends - 1])
 
     def count(self, tokens: Array, paragraphs: Array, threads: int, advance: Advance = silent) -> Array:
         """Count all occurrences of all surfaces inside paragraphs, nested and overlapping ones too."""
@@ -138,15 +113,15 @@ class Trie:
         """Make room for some more nodes; the table is never more than half full."""
         needed = self._nodes + nodes
         if 2 * needed > len(self._keys):
-            size = 1 << (2 * needed).bit_length()
-            keys, child = np.full(size, -1, np.int64), np.zeros(size, np.int32)
-            _rehash(self._keys, self._child, keys, child)
-            self._keys, self._child = keys, child
+            keys, child = self._keys, self._child
+            self._keys = np.full(1 << (2 * needed).bit_length(), -1, np.int64)
+            self._child = np.zeros(len(self._keys), np.int32)
+            _rehash(keys, child, self._keys, self._child)
         if needed > len(self._surface):
-            more = max(needed, 2 * len(self._surface)) - len(self._surface)
-            self._surface = np.concatenate([self._surface, np.full(more, -1, np.int32)])
-            self._first = np.concatenate([self._first, np.zeros(more, np.int64)])
-            self._length = np.concatenate([self._length, np.zeros(more, np.int32)])
+            size = max(needed, 2 * len(self._surface))
+            for name, empty in (("_surface", -1), ("_first", 0), ("_length", 0)):
+                before = getattr(self, name)
+                setattr(self, name, np.append(before, np.full(size - len(before), empty, before.dtype)))
 
 
 @jit
@@ -218,28 +193,3 @@ def _count(
                     break
                 node = child[place]
                 position += 1
-
-
-@jit
-def _measure(tokens: Array, first: Array, length: Array, starts: Array, ends: Array, out: Array) -> int:
-    """Find where each surface ends when they are written out."""
-    used = 0
-    for surface in range(len(first)):
-        for position in range(first[surface], first[surface] + length[surface]):
-            used += ends[tokens[position]] - starts[tokens[position]] + 1  # with the blank or line end
-        out[surface] = used - 1
-    return used
-
-
-@jit
-def _join(tokens: Array, first: Array, length: Array, starts: Array, ends: Array, data: Array, out: Array) -> None:
-    used = 0
-    for surface in range(len(first)):
-        for position in range(first[surface], first[surface] + length[surface]):
-            word = tokens[position]
-            for place in range(starts[word], ends[word]):
-                out[used] = data[place]
-                used += 1
-            out[used] = 32  # blank
-            used += 1
-        out[used - 1] = LINE

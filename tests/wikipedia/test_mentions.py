@@ -90,7 +90,7 @@ def test_long_surfaces_are_left_out(build):
     assert corpus.entity_counts.tolist() == [1, 1, 0]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_text_is_counted_as_the_slow_way_counts(build, monkeypatch, seed):
     monkeypatch.setattr(mentions, "TALLIED", 100)
     monkeypatch.setattr(mentions, "LINKS", 7)
@@ -115,7 +115,7 @@ def test_random_text_is_counted_as_the_slow_way_counts(build, monkeypatch, seed)
     assert sum(counts) == corpus.info.links == int(corpus.entity_counts.sum())
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("threads", [2, 5])
 def test_threads_count_alike(threads, monkeypatch):
     monkeypatch.setattr(mentions, "SCANNED", 50)
     rng = np.random.default_rng(0)

@@ -3,7 +3,7 @@
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebert.wikipedia import languages, site
@@ -262,6 +262,7 @@ def test_siteinfo_that_lacks_nearly_everything(xml, language, case):
     assert wiki.namespaces == languages.local_names(language)
 
 
+@settings(max_examples=20)
 @given(st.text())
 def test_siteinfo_that_is_none(xml):
     assert Site.from_siteinfo(xml).namespace("File:X") == 6

@@ -104,7 +104,7 @@ def test_links_are_where_their_words_are(pairs):
     assert found == [(ENGLISH.title(title), words) for title, words in pairs]
 
 
-DEEP = 10_000
+DEEP = 3_000  # more than Python's stack has room for
 
 
 @pytest.mark.parametrize(
@@ -132,20 +132,19 @@ DEEP = 10_000
     ],
 )
 def test_deep_nesting(opening, closing, expected):
-    for source in (opening * DEEP + "x" + closing * DEEP, opening * DEEP + "x", "x" + closing * DEEP):
+    for source in (opening * DEEP + "x", "x" + closing * DEEP, opening * DEEP + "x" + closing * DEEP):
         plain = to_plain(source)
         sound(plain)
-    plain = to_plain(opening * DEEP + "x" + closing * DEEP)
     if expected is not None:
         assert plain.text == expected
 
 
 def test_a_line_of_megabytes():
-    plain = to_plain("word [[Paris]] " * 50_000)
+    plain = to_plain("word [[Paris]] " * 20_000)
     sound(plain)
-    assert len(plain.anchors) == 50_000
+    assert len(plain.anchors) == 20_000
     for letter in "a [|]{}<>='&_-:*\x00":
-        sound(to_plain(letter * 300_000))
+        sound(to_plain(letter * 100_000))
 
 
 class Counting:

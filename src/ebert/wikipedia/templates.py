@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -60,14 +61,6 @@ def _named(values: list[str]) -> str:
     return f"{values[0]} ({inside})".lstrip() if inside else "".join(values[:1])
 
 
-def _circa(values: list[str]) -> str:
-    return f"c. {' – '.join(filter(None, values))}".rstrip()
-
-
-def _last(values: list[str]) -> str:
-    return values[-1] if values else ""
-
-
 _RANGES = frozenset(("to", "-", "–", "and", "or", "by", "x", "×", "+/-", "±", "to(-)", "and(-)"))
 _MONTH_NAMES = "January February March April May June July August September October November December"
 _MONTHS = {str(number): name for number, name in enumerate(_MONTH_NAMES.split(), start=1)}
@@ -84,10 +77,10 @@ _TABLE: dict[str, Text] = {
     "|lc:|uc:|lcfirst:|ucfirst:|formatnum:": Keep(),
     "lang|langue|lang2|rtl-lang|ltr-lang|script|sort|font color|fontcolor|color": Keep(range(2, 3)),
     "quote|blockquote|cquote|quotation|centered pull quote|rquote|poemquote|poem quote|zitat|cita|citazione": _QUOTE,
-    "transl|transliteration|translit|tlit": Make(_last),
+    "transl|transliteration|translit|tlit": Make(lambda values: "".join(values[-1:])),
     "convert|cvt|unité|unit": Make(_measure),
     "frac|sfrac|fraction": Make(_fraction),
-    "circa|c.|ca.": Make(_circa),
+    "circa|c.|ca.": Make(lambda values: f"c. {' – '.join(filter(None, values))}".rstrip()),
     "birth date|birth date and age|bda|death date|death date and age|start date|start date and age|end date"
     "|dts|date": Make(_date),
     "nihongo|korean": Make(_named),
@@ -167,20 +160,12 @@ class Written:
         return text.replace(OPEN, "").replace(CLOSE, "") if len(text) <= SHORT else None
 
 
-class Outside:
-    """A link to a page outside the wiki; its text is plain text."""
-
-    __slots__ = ()
-
-
+@dataclass(slots=True)
 class Link:
     """A link of which the target is known, or, if `title` is None, still being read."""
 
-    __slots__ = ("mark", "title")
-
-    def __init__(self, mark: tuple[int, int], title: str | None) -> None:
-        self.mark = mark
-        self.title = title
+    mark: tuple[int, int]
+    title: str | None
 
 
 class Template:
@@ -229,6 +214,3 @@ class Template:
             written.pieces.append(self.make.text(self._values))
         elif self.keep and self._kept:
             written.pieces.append(self.keep.after)
-
-
-Frame = Outside | Link | Template

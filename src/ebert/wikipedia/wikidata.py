@@ -40,9 +40,11 @@ class Ids:
     bad: int = 0  # rows and lines that cannot be read
     examples: list[str] = field(default_factory=list)  # of the bad
 
-    def add(self, title: str, number: int) -> None:
-        """Take an id; of two the first counts."""
-        if self.found.setdefault(title, number) != number:
+    def add(self, title: str | None, number: int) -> None:
+        """Take an id of an entity, or of none; of two the first counts."""
+        if title is None:
+            self.elsewhere += 1
+        elif self.found.setdefault(title, number) != number:
             self.twice += 1
 
     def note(self, source: bytes) -> None:
@@ -54,21 +56,20 @@ class Ids:
 
 def from_sql(corpus: Corpus, page: Path, props: Path, *, advance: Advance = silent) -> Ids:
     """Read ids from the dumps of the tables `page` and `page_props` of the wiki."""
-    ids = Ids()
-    try:
-        pages = _pages(corpus, page, ids, advance)
-        for number, name, value in rows(props, "page_props", PROPERTY_COLUMNS, bad=ids.note, advance=advance):
-            if name != PROPERTY:
-                continue
+    ids, entities = Ids(), {title: title for title in corpus.entities}  # one string for both
+    pages: dict[int, str] = {}  # entities by the numbers of their pages
+    for number, namespace, value in rows(page, "page", PAGE_COLUMNS, bad=ids.note, advance=advance):
+        if namespace == b"0" and number.isdigit():  # other pages are written without the name of their namespace
+            title = text_of(value).replace("_", " ")
+            if title in entities:
+                pages[int(number)] = entities[title]
+    for number, name, value in rows(props, "page_props", PROPERTY_COLUMNS, bad=ids.note, advance=advance):
+        if name == PROPERTY:
             item = titles.wikidata_id(text_of(value))
             if item is None or not number.isdigit():
                 ids.note(b",".join((number, name, value)))
-            elif title := pages.get(int(number)):
-                ids.add(title, item)
             else:
-                ids.elsewhere += 1
-    except DamagedError as error:
-        raise EbertError(f"{error}; get it again") from None
+                ids.add(pages.get(int(number)), item)
     return ids
 
 
@@ -76,23 +77,17 @@ def from_tsv(corpus: Corpus, path: Path, *, advance: Advance = silent) -> Ids:
     """Read ids from lines of title TAB id or id TAB title; a first line that has no id is a header."""
     ids, entities = Ids(), set(corpus.entities)
     id_first = False
-    try:
-        for number, raw in enumerate(lines(_existing(path), advance)):
-            line = raw.decode("utf-8", "replace").strip("\r\ufeff")
-            columns = [*line.split("\t", 2), ""][:2]
-            found = [titles.wikidata_id(column) for column in columns]
-            if None in found:  # else the title looks like an id too, and its place is that in the lines before
-                id_first = found[0] is not None
-            title, item = titles.clean(columns[id_first]), found[not id_first]
-            if item is None or not title:
-                if number and line.strip():
-                    ids.note(line.encode())
-            elif title in entities:
-                ids.add(title, item)
-            else:
-                ids.elsewhere += 1
-    except DamagedError as error:
-        raise EbertError(f"{error}; get it again") from None
+    for number, raw in enumerate(_lines(path, advance)):
+        line = raw.decode("utf-8", "replace").strip("\r\ufeff")
+        columns = [*line.split("\t", 2), ""][:2]
+        found = [titles.wikidata_id(column) for column in columns]
+        if None in found:  # else the title looks like an id too, and its place is that in the lines before
+            id_first = found[0] is not None
+        title, item = titles.clean(columns[id_first]), found[not id_first]
+        if item is not None and title:
+            ids.add(title if title in entities else None, item)
+        elif number and line.strip():
+            ids.note(line.encode())
     return ids
 
 
@@ -102,22 +97,13 @@ def write(corpus: Corpus, ids: Ids) -> None:
         file.writelines(f"{title}\tQ{ids.found[title]}\n" for title in corpus.entities if title in ids.found)
 
 
-def _pages(corpus: Corpus, path: Path, ids: Ids, advance: Advance) -> dict[int, str]:
-    """Return the entities of the corpus by the numbers of their pages."""
-    entities = {title: title for title in corpus.entities}  # one string for both
-    found = {}
-    for number, namespace, value in rows(path, "page", PAGE_COLUMNS, bad=ids.note, advance=advance):
-        if namespace == b"0" and number.isdigit():  # other pages are written without the name of their namespace
-            title = text_of(value).replace("_", " ")
-            if title in entities:
-                found[int(number)] = entities[title]
-    return found
-
-
-def _existing(path: Path) -> Path:
+def _lines(path: Path, advance: Advance) -> Iterator[bytes]:
     if not path.is_file():
         raise EbertError(f"there is no file {path}")
-    return path
+    try:
+        yield from lines(path, advance)
+    except DamagedError as error:
+        raise EbertError(f"{error}; get it again") from None
 
 
 # Rows of a table in a dump of MySQL or MariaDB, one after another in little memory
@@ -133,7 +119,7 @@ def rows(
     known: list[str] = []
     row: re.Pattern[bytes] | None = None  # set while the lines are values of the table
     creating = False
-    for line in lines(_existing(path), advance):
+    for line in _lines(path, advance):
         if creating:
             if column := _COLUMN.match(line):
                 known.append((column[1] or column[2]).decode())

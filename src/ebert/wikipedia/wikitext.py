@@ -15,19 +15,7 @@ from typing import NamedTuple
 
 from ebert.wikipedia import wikitext_markup as markup
 from ebert.wikipedia.site import ENGLISH, Site, decode
-from ebert.wikipedia.templates import (
-    CLOSE,
-    HEADING,
-    OPEN,
-    Frame,
-    Keep,
-    Link,
-    Make,
-    Outside,
-    Template,
-    Written,
-    find_template,
-)
+from ebert.wikipedia.templates import CLOSE, HEADING, OPEN, Keep, Link, Make, Template, Written, find_template
 from ebert.wikipedia.wikitext_markup import BRACES, BRACKETS, HTML_TABLES, RAW, TABLES, Regions
 
 _BLANKS = re.compile("  +")
@@ -156,7 +144,7 @@ class WikitextReader:
         self._site = site
         self._regions = Regions(self._source)
         self._token, self._trail = _patterns(site.trail)
-        self._stack: list[Frame] = []
+        self._stack: list[Link | Template | None] = []  # None is a link to outside, whose text is plain
         self._templates = 0  # in the stack
         self._variants = 0  # open
         self._headed = False
@@ -297,14 +285,14 @@ class WikitextReader:
         elif isinstance(frame, Link) and frame.title is None:
             frame.title = self._read_target(frame)
             self.written.cut(frame.mark)
-        elif frame is None and self._source[match.start() - 1] == "\n":
+        elif not self._stack and self._source[match.start() - 1] == "\n":
             return self._line_end_after(match.end())  # a row of a table that nothing opened
         else:
             self.written.pieces.append("|")
         return match.end()
 
     def _outside(self, match: re.Match[str]) -> int:
-        self._stack.append(Outside())
+        self._stack.append(None)
         return match.end()
 
     def _link(self, match: re.Match[str]) -> int:
@@ -322,7 +310,7 @@ class WikitextReader:
     def _end_link(self, match: re.Match[str]) -> int:
         end = match.end()
         frame = self._stack[-1] if self._stack else None
-        if isinstance(frame, Outside):
+        if self._stack and frame is None:
             self._stack.pop()
             return match.start() + 1
         if not match[14]:

@@ -12,7 +12,7 @@ from ebert.linking.candidates.table import MentionTable
 from ebert.linking.document import Document
 from ebert.linking.evaluate import judge, read_scores
 from ebert.linking.options import CandidateOptions, PriorOptions, WikipediaOptions
-from ebert.linking.prior import PriorLinker, not_overlapping, tune
+from ebert.linking.prior import PriorLinker, chosen, tune
 from ebert.linking.readers.layouts import Label, Labelled, read
 from ebert.linking.resolve import TitleResolver
 from ebert.linking.wikipedia import HELD_OUT, INFO, TRAIN, Article, documents, from_corpus, from_dumps, prepare, prose
@@ -249,7 +249,7 @@ def test_prior_links_the_likeliest(store, generator):
 
 def test_overlaps(generator):
     spans = generator(Document("1", "the University of London"))
-    assert [(s.start, s.end) for s in not_overlapping(spans, "longest")] == [(4, 24)]
+    assert [(s.start, s.end) for s in chosen(spans, 0.0, "longest")] == [(4, 24)]
 
 
 def test_tuning_finds_the_best_threshold(generator):

@@ -19,7 +19,7 @@ from ebert.finetuning.run import expected_maximum
 from ebert.linking.document import Document
 from ebert.linking.examples import GOLD, IGNORED, NOT_AMONG, OVER, TrainingSet, examples
 from ebert.linking.options import LinkerOptions, LinkTrainingOptions
-from ebert.linking.train import EpochSampler, search, train
+from ebert.linking.train import search, train
 from ebert.text.passage import Mention
 
 TEXT = tiny.TEXT
@@ -97,7 +97,7 @@ def test_subsampled_nulls_weigh_more_and_change_from_epoch_to_epoch(strategy):
     data = TrainingSet(linker, given, nulls=0.5, seed=0)
 
     def nulls(epoch):
-        data.epoch = epoch
+        data.begin(epoch)
         return [
             (number, placed.span.start, weight)
             for number in range(len(data))
@@ -112,12 +112,20 @@ def test_subsampled_nulls_weigh_more_and_change_from_epoch_to_epoch(strategy):
     assert sum(weight for _, _, weight in first) == pytest.approx(counts[OVER])
 
 
-def test_the_order_depends_on_seed_and_epoch_only():
-    one, other = EpochSampler(50, seed=1), EpochSampler(50, seed=1)
-    assert list(one) == list(other)
-    other.epoch = 1
-    assert list(one) != list(other)
-    assert sorted(other) == list(range(50))
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_order_depends_on_seed_and_epoch_only(strategy):
+    linker = tiny.linker(strategy=strategy)
+    given, _ = examples(linker, documents(8))
+    one, other = (TrainingSet(linker, given, nulls=1.0, seed=1) for _ in range(2))
+
+    def order(data):
+        return [(laid.ids, laid.masks) for number in range(len(data)) for laid, _, _ in data[number]]
+
+    first = order(one)
+    assert first == order(other)
+    other.begin(1)
+    assert first != order(other)
+    assert sorted(first) == sorted(order(other))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

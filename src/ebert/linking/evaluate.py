@@ -8,7 +8,7 @@ document leaves out are not judged.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,14 +16,18 @@ from ebert._bootstrap import SEED, Interval, bounds
 from ebert._io import files
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
-from ebert.linking.candidates.generator import CandidateGenerator
-from ebert.linking.document import Document, Linked, Span
+from ebert.linking.document import Document, Span
 from ebert.linking.resolve import TitleResolver
 from ebert.text.passage import Mention
+
+if TYPE_CHECKING:
+    from ebert.linking.linker import Linker
+    from ebert.linking.prior import PriorLinker
 
 RESAMPLES = 3000
 
 Same = Callable[[str], str]  # gives one spelling for all names of an entity
+Links: TypeAlias = "Linker | PriorLinker"  # what can be judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +91,15 @@ class LinkEvaluation:
         found = [document.reachable for document in self.documents if document.reachable is not None]
         return sum(found) / self.counts.gold if found and self.counts.gold else None
 
-    def macro(self) -> dict[str, float]:
-        """Return the means over documents, in percent."""
-        parts = [document.counts for document in self.documents]
-        return {
-            name: 100 * sum(getattr(counts, name) for counts in parts) / len(parts) if parts else 0.0
-            for name in ("precision", "recall", "f1")
-        }
-
     def value(self, *, per_document: bool = False) -> dict[str, Any]:
         """Return everything for programs; shares are in percent."""
-        recall = self.candidate_recall
+        whole, known, recall = self.counts, self.known, self.candidate_recall
         spans = [document.spans for document in self.documents if document.spans is not None]
-        whole, known = self.counts, self.known
+        single = [percent(document.counts) for document in self.documents] or [dict.fromkeys(percent(whole), 0.0)]
         value = {
-            "micro": percent(whole), "macro": self.macro(), "gold": whole.gold, "predicted": whole.predicted,
-            "correct": whole.correct, "documents": len(self.documents),
+            "micro": percent(whole),
+            "macro": {name: sum(figures[name] for figures in single) / len(single) for name in single[0]},
+            **asdict(whole), "documents": len(self.documents),
             "candidate_recall": None if recall is None else 100 * recall,
             "spans": sum(spans) if spans else None,
             "in_vocabulary": {"micro": percent(known), "gold": known.gold},
@@ -121,31 +118,25 @@ def percent(counts: Counts) -> dict[str, float]:
 
 
 def score(
-    document: Document,
-    predicted: Sequence[Mention],
-    *,
-    same: Same = str,
-    known: Callable[[str], bool] | None = None,
-    spans: Iterable[Span] | None = None,
-) -> DocumentScore:
+    document: Document, predicted: Sequence[Mention], *, same: Same = str,
+    known: Callable[[str], bool] = lambda _name: True, spans: Iterable[Span] | None = None,
+) -> DocumentScore:  # fmt: skip
     """Judge the links of a document. `known` tells which entities the store has, `spans` what could be chosen."""
     gold = {(mention.start, mention.end): same(mention.entity) for mention in document.gold}
     links = {(link.start, link.end): same(link.entity) for link in predicted}
     if len(links) != len(predicted):
         raise EbertError(f"document {document.id!r} has two links at the same place")
     ignored = document.ignoring()
-    judged = {place: entity for place, entity in links.items() if not ignored(*place)}
-    right = {place for place, entity in judged.items() if gold.get(place) == entity}
-    counts = Counts(len(gold), len(judged), len(right))
-    covered = {mention: known is None or known(mention.entity) for mention in document.gold}
-    aside = {(mention.start, mention.end) for mention, there in covered.items() if not there}
-    inside = Counts(len(gold.keys() - aside), len(judged.keys() - aside), len(right - aside))
+    judged = {place for place in links if not ignored(*place)}
+    right = {place for place in judged if gold.get(place) == links[place]}
+    aside = {(mention.start, mention.end) for mention in document.gold if not known(mention.entity)}
+    inside = Counts(len(gold.keys() - aside), len(judged - aside), len(right - aside))
     reachable = number = None
     if spans is not None:
         choices = {(span.start, span.end): {same(choice.title) for choice in span.choices} for span in spans}
         reachable = sum(entity in choices.get(place, ()) for place, entity in gold.items())
         number = len(choices)
-    return DocumentScore(document.id, counts, inside, reachable, number)
+    return DocumentScore(document.id, Counts(len(gold), len(judged), len(right)), inside, reachable, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,39 +154,16 @@ def difference(
         raise EbertError("two evaluations can be compared only if they have the same documents in the same order")
     if not one.documents:
         raise EbertError("there are no documents to compare")
-    a, b = _columns(one), _columns(other)  # (documents, 3)
-    random = np.random.default_rng(seed)
-    number = len(a)
-    drawn = []
-    for _ in range(resamples):
-        weight = np.bincount(random.integers(0, number, number), minlength=number)
-        drawn.append(_f1(weight @ a) - _f1(weight @ b))
-    low, high = bounds(drawn)
-    return F1Difference(100 * (_f1(a.sum(axis=0)) - _f1(b.sum(axis=0))), 100 * low, 100 * high, number)
+    sides = [np.array([[*asdict(document.counts).values()] for document in side.documents]) for side in (one, other)]
+    random, number = np.random.default_rng(seed), len(one.documents)
 
+    def points(weight: Any) -> float:
+        ours, theirs = (100 * Counts(*(weight @ side).tolist()).f1 for side in sides)  # a side is (documents, 3)
+        return ours - theirs
 
-def _columns(evaluation: LinkEvaluation) -> Any:
-    rows = [(d.counts.gold, d.counts.predicted, d.counts.correct) for d in evaluation.documents]
-    return np.array(rows, np.int64).reshape(-1, 3)
-
-
-def _f1(counts: Any) -> float:
-    gold, predicted, correct = counts
-    return float(2 * correct / (gold + predicted)) if gold + predicted else 1.0
-
-
-class Links(Protocol):
-    """What can be judged: a `Linker`, a `PriorLinker`."""
-
-    @property
-    def generator(self) -> CandidateGenerator:
-        """What finds the spans."""
-
-    def stream(self, texts: Iterable[Document], *, threshold: float | None = None) -> Iterator[Linked]:
-        """Find and link entities."""
-
-    def disambiguate(self, documents: Iterable[Document], spans: Iterable[Sequence[Span]]) -> Iterator[Linked]:
-        """Link given spans."""
+    drawn = (random.integers(0, number, number) for _ in range(resamples))
+    low, high = bounds([points(np.bincount(draw, minlength=number)) for draw in drawn])
+    return F1Difference(points(np.ones(number, int)), low, high, number)
 
 
 def judge(

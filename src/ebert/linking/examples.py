@@ -10,12 +10,13 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from torch.utils.data import Dataset
 
 from ebert.linking.candidates.words import bare
-from ebert.linking.document import Document, Span
+from ebert.linking.document import Document
 from ebert.linking.linker import Linker
 from ebert.linking.refine import ChunkState
 from ebert.linking.scorer import NULL
@@ -48,95 +49,79 @@ def examples(linker: Linker, documents: Sequence[Document]) -> tuple[list[Labell
     counts: Counter[str] = Counter()
     for part in windows(documents, 64):
         for chunk in linker.chunks(part):
-            gold: list[tuple[Placed, int]] = []
-            nulls: list[Placed] = []
             document = part[chunk.document]
+            text, ignored = document.text, document.ignoring()
             entities = {(mention.start, mention.end): mention.entity for mention in document.gold}
-            ignored = document.ignoring()
-            almost = {bare(document.text, mention.start, mention.end) for mention in document.gold}
+            almost = {bare(text, *place) for place in entities}
+            gold, nulls = [], []
             for placed in chunk.spans:
-                span = placed.span
-                unsure = ignored(span.start, span.end) or bare(document.text, span.start, span.end) in almost
-                label = _label(span, entities, unsure, counts)
-                if label == NULL:
+                place = placed.span.start, placed.span.end
+                titles = [choice.title for choice in placed.span.choices]
+                if place in entities:
+                    among = entities[place] in titles
+                    counts[GOLD if among else NOT_AMONG] += 1
+                    gold += [(placed, 1 + titles.index(entities[place]))] if among else []
+                elif ignored(*place) or bare(text, *place) in almost:
+                    counts[IGNORED] += 1
+                else:
+                    counts[OVER] += 1
                     nulls.append(placed)
-                elif label is not None:
-                    gold.append((placed, label))
             if gold or nulls:
                 found.append(LabelledChunk(chunk, tuple(gold), tuple(nulls)))
     return found, counts
 
 
-def _label(span: Span, gold: dict[tuple[int, int], str], unsure: bool, counts: Counter[str]) -> int | None:
-    entity = gold.get((span.start, span.end))
-    if entity is not None:
-        titles = [choice.title for choice in span.choices]
-        counts[GOLD if entity in titles else NOT_AMONG] += 1
-        return 1 + titles.index(entity) if entity in titles else None
-    if unsure:
-        counts[IGNORED] += 1
-        return None
-    counts[OVER] += 1
-    return NULL
-
-
 class TrainingSet(Dataset[list[Item]]):
-    """What an epoch sees; set `epoch` before going through it. What it gives depends on the seed and the epoch only."""
+    """What an epoch sees, in its order: a span at a time (paper), or a chunk (packed).
+
+    Both depend on the seed and the epoch only, so that a run that goes on later sees what it would have seen.
+    """
 
     def __init__(self, linker: Linker, given: Sequence[LabelledChunk], *, nulls: float, seed: int) -> None:
         self._linker, self._given, self._share, self._seed = linker, given, nulls, seed
+        self._gold = [(one.chunk, placed, label) for one in given for placed, label in one.gold]
+        self._nulls = [(one.chunk, placed) for one in given for placed in one.nulls]
         self._paper = linker.options.strategy == "paper"
-        self._gold = [(n, placed, label) for n, one in enumerate(given) for placed, label in one.gold]
-        self._nulls = [(n, placed) for n, one in enumerate(given) for placed in one.nulls]
-        self._kept = math.ceil(len(self._nulls) * nulls)
-        self.epoch = 0
+        self.spans = len(self._gold)  # that an epoch sees
+        self.spans += sum(map(self._kept, [len(self._nulls)] if self._paper else [len(one.nulls) for one in given]))
+        self.begin(0)
 
-    @property
-    def epoch(self) -> int:
-        """Which epoch it is."""
-        return self._epoch
-
-    @epoch.setter
-    def epoch(self, number: int) -> None:
-        self._epoch = number
+    def begin(self, epoch: int) -> None:
+        """Choose what an epoch sees, before going through it."""
+        self._epoch = epoch
+        self._order = np.random.default_rng([self._seed, epoch, 1]).permutation(len(self)).tolist()
         if self._paper:
-            self._chosen = np.random.default_rng([self._seed, number]).permutation(len(self._nulls))[: self._kept]
+            self._chosen, self._weight = self._draw(self._nulls)
 
     def __len__(self) -> int:
-        return len(self._gold) + self._kept if self._paper else len(self._given)
+        return self.spans if self._paper else len(self._given)
 
-    @property
-    def spans(self) -> int:
-        """The number of spans that an epoch sees."""
-        if self._paper:
-            return len(self)
-        return len(self._gold) + sum(math.ceil(len(one.nulls) * self._share) for one in self._given)
-
-    def __getitem__(self, number: int) -> list[Item]:
+    def __getitem__(self, place: int) -> list[Item]:
+        number = self._order[place]
         if not self._paper:
-            return self._packed(number)
+            one = self._given[number]
+            chosen, weight = self._draw(one.nulls, number)
+            known = {placed: (label, 1.0) for placed, label in one.gold}
+            return self._items(one.chunk, known | dict.fromkeys(chosen, (NULL, weight)))
         if number < len(self._gold):
-            which, placed, label = self._gold[number]
-            weight = 1.0
-        else:
-            which, placed = self._nulls[self._chosen[number - len(self._gold)]]
-            label, weight = NULL, len(self._nulls) / self._kept
-        chunk = self._given[which].chunk
-        return self._items(chunk, {placed: (label, weight)})
+            chunk, placed, label = self._gold[number]
+            return self._items(chunk, {placed: (label, 1.0)})
+        chunk, placed = self._chosen[number - len(self._gold)]
+        return self._items(chunk, {placed: (NULL, self._weight)})
 
-    def _packed(self, number: int) -> list[Item]:
-        one = self._given[number]
-        kept = math.ceil(len(one.nulls) * self._share)
-        chosen = np.random.default_rng([self._seed, self._epoch, number]).permutation(len(one.nulls))[:kept]
-        known = {placed: (label, 1.0) for placed, label in one.gold}
-        known |= {one.nulls[index]: (NULL, len(one.nulls) / kept) for index in chosen}
-        return self._items(one.chunk, known)
+    def _kept(self, count: int) -> int:
+        return math.ceil(count * self._share)
+
+    def _draw(self, nulls: Sequence[Any], *more: int) -> tuple[list[Any], float]:
+        """Return the over-generated spans that the epoch sees of some, and how much each weighs."""
+        order = np.random.default_rng([self._seed, self._epoch, *more]).permutation(len(nulls))
+        kept = order[: self._kept(len(nulls))]
+        return [nulls[index] for index in kept], len(nulls) / max(1, len(kept))
 
     def _items(self, chunk: Chunk, known: dict[Placed, tuple[int, float]]) -> list[Item]:
         asked = tuple(sorted(known, key=lambda placed: (placed.first, placed.stop)))
-        made = self._linker.sequences(ChunkState(Chunk(chunk.document, chunk.ids, asked)))
         items: list[Item] = []
-        for one in made:
+        for one in self._linker.sequences(ChunkState(Chunk(chunk.document, chunk.ids, asked))):
             labels, weights = zip(*(known[placed] for placed in one.spans), strict=True)
             items.append((one, labels, weights))
         return items

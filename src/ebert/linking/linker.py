@@ -1,42 +1,43 @@
-"""`Linker`: finds the entities in a text and links them."""
+"""`Linker`: finds the entities in a text and links them.
 
+On disk it is a folder with weights, tokenizer and W, how it reads and finds spans, and which store it belongs to.
+"""
+
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast, overload
 from urllib.parse import quote
 
 import torch
-from transformers import PreTrainedTokenizerBase
 
+from ebert import _names
+from ebert._io import trusted
+from ebert.bert.load import load_tokenizer
 from ebert.errors import EbertError
+from ebert.finetuning.folder import ALIGNMENT, load_module, of_run, read_info, writing
 from ebert.finetuning.options import split_options
 from ebert.linking.candidates.generator import CandidateGenerator, Given, generator_of
 from ebert.linking.candidates.given import read_candidates
 from ebert.linking.document import Document, Linked, LinkedMention, Scored, Span
 from ebert.linking.options import CandidateOptions, LinkerOptions, LinkTrainingOptions, Mask, Variant
 from ebert.linking.refine import ChunkState, Verdict, refine
-from ebert.linking.scorer import Batcher, EntityVectors, LinkingModel, check_positions, unaligned
-from ebert.linking.sequences import (
-    NO_CHOICE,
-    OVERLAPPING,
-    Chunk,
-    Chunker,
-    LinkSequence,
-    packed_sequences,
-    paper_sequences,
-)  # fmt: skip
+from ebert.linking.scorer import Batcher, EntityVectors, LinkingModel, unaligned
+from ebert.linking.sequences import OVERLAPPING, Chunk, Chunker, LinkSequence
+from ebert.model import folder as models
 from ebert.model.alignment import Alignment
-from ebert.model.batching import budget_on, plan, windows
+from ebert.model.batching import budget_on, in_order, windows
 from ebert.model.ebert import EBert
-from ebert.model.encoder import Encoder, evaluating
+from ebert.model.encoder import Encoder, evaluating, move
 from ebert.vectors.entity import Entity
-from ebert.vectors.store import Vectors
+from ebert.vectors.store import Vectors, reopen
 
+INFO, VECTORS = "linker.json", "vectors"
 WINDOW = 16  # documents looked at together: enough to fill batches, few enough to stream
-WIKIPEDIA = "https://{language}.wikipedia.org/wiki/{title}"
+NO_VECTORS = "a linker needs entity vectors: give a model made by 'ebert align' instead of an encoder"
 
 Text = str | Document
 
@@ -53,27 +54,29 @@ class Linker:
 
     def __init__(
         self, module: LinkingModel, encoder: Encoder, vectors: Vectors, alignment: Alignment, *,
-        options: LinkerOptions, generator: Given = None,
+        options: LinkerOptions, generator: Given = None, threshold: float = 0.0, null_shift: float = 0.0,
+        trained_with: dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        if options.strategy == "packed":
-            check_positions(encoder)
+        if options.strategy == "packed" and not encoder.only_absolute_positions:
+            raise EbertError(
+                f"{encoder.name} ({type(encoder.module).__name__}) does not go by absolute positions alone, so that "
+                "spans cannot share the position of their text: the strategy packed does not work with it; use the "
+                "strategy paper, or an encoder like BERT, RoBERTa, DistilBERT, ELECTRA or ALBERT"
+            )
         self.module, self.vectors, self.alignment, self.options = module, vectors, alignment, options
         self.generator = generator
-        self.threshold = 0.0
-        self.null_shift = 0.0  # added to the null entity's score; see `ebert.linking.train.tune`
-        self.trained_with: dict[str, Any] | None = None  # the candidates, if not those of the mention table
+        self.threshold = threshold
+        self.null_shift = null_shift  # added to the null entity's score; see `ebert.linking.train.tune`
+        self.trained_with = trained_with  # the candidates, if not those of the mention table
         self.dropped: Counter[str] = Counter()
-        self._encoder = encoder
+        self.tokenizer, self.name, self._encoder = encoder.tokenizer, encoder.name, encoder
         self._entities = EntityVectors(vectors, alignment)
         self._chunker = Chunker(encoder.tokenizer, most=min(options.chunk, encoder.longest))
-        self.batcher = Batcher(encoder, self._entities, module, options)
+        self.batcher = Batcher(encoder, self._entities, options)
 
     def __repr__(self) -> str:
-        options = self.options
-        return (
-            f"Linker({self.name!r}, {options.variant}, {options.strategy}, rounds={options.rounds}, "
-            f"vectors={str(self.vectors.path)!r})"
-        )
+        own, store = self.options, str(self.vectors.path)
+        return f"Linker({self.name!r}, {own.variant}, {own.strategy}, rounds={own.rounds}, vectors={store!r})"
 
     @classmethod
     def fresh(
@@ -85,14 +88,12 @@ class Linker:
         """
         options = options or LinkerOptions()
         if model.vectors is None or model.alignment is None:
-            raise EbertError("a linker needs entity vectors: give a model made by 'ebert align' instead of an encoder")
+            raise EbertError(NO_VECTORS)
         alignment = model.alignment
         if not options.aligned:
             alignment = unaligned(model.vectors, alignment.target, length=alignment.options.length)
         torch.manual_seed(seed)
-        module = LinkingModel(model.encoder, new_head=options.variant == "wikipedia2vec-bert-random").to(
-            model.encoder.device
-        )
+        module = LinkingModel(model.encoder, new_head=options.new_head).to(model.encoder.device)
         encoder = Encoder(model.encoder, model.tokenizer, model.name)
         return cls(module, encoder, model.vectors, alignment, options=options, generator=generator)
 
@@ -120,14 +121,52 @@ class Linker:
         `generator` finds spans in another way. A model can link in another `variant` or with another `mask`; a linker
         was trained for its own.
         """
-        from ebert._names import resolve
-        from ebert.linking.folder import load
-
-        folder = resolve(name, "linker", **hub)
-        linker = load(folder, vectors=vectors, generator=generator, variant=variant, mask=mask, device=device)
+        folder = of_run(_names.resolve(name, "linker", **hub), INFO)
+        if (folder / INFO).is_file():
+            if variant or mask:
+                raise EbertError(
+                    f"{folder} is a trained linker, whose variant and mask are given; they are a choice for models"
+                )
+            linker = cls._load(folder, vectors, generator, device)
+        elif (folder / models.INFO).is_file():
+            model = EBert.from_pretrained(folder, vectors=vectors, device=device)
+            linker = cls.zero_shot(model, variant=variant or "e-bert-mlm", mask=mask, generator=generator)
+        elif not folder.is_dir():
+            raise EbertError(f"there is no linker at {folder}; make one with 'ebert link train'")
+        else:
+            raise EbertError(
+                f"{folder} is no linker (it has no {INFO}), and no model that can link without training "
+                f"(no {models.INFO})"
+            )
         if rounds is not None:
             linker.options = replace(linker.options, rounds=rounds)
         return linker
+
+    @classmethod
+    def _load(
+        cls, folder: Path, vectors: Vectors | str | Path | None, generator: Given, device: str | torch.device | None
+    ) -> "Linker":
+        info = read_info(folder, INFO, "linker")
+        try:
+            options = LinkerOptions(**info["options"])
+            if generator is None and info["generator"] is not None:
+                generator = CandidateOptions(**info["generator"])
+            part, ours = info["vectors"], trusted.known(info.get("saved_here"), info["vectors"]["name"])
+            store = reopen(folder, part["name"], part["fingerprint"], vectors, ours=ours)
+            name, threshold, shift = str(info["encoder"]), float(info["threshold"]), float(info.get("null_shift", 0.0))
+            if not math.isfinite(threshold + shift):
+                raise ValueError(f"threshold {threshold} and null_shift {shift} are not numbers")
+        except EbertError:
+            raise
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise EbertError(f"{folder / INFO} is damaged ({error}); train the linker again") from None
+        module = load_module(folder, partial(LinkingModel, new_head=options.new_head), "linker")
+        move(module, device)
+        encoder = Encoder(module.encoder, load_tokenizer(folder), name)
+        return cls(
+            module, encoder, store, Alignment.load(folder / ALIGNMENT), options=options, generator=generator,
+            threshold=threshold, null_shift=shift, trained_with=info.get("trained_with"),
+        )  # fmt: skip
 
     @classmethod
     def train(
@@ -149,7 +188,7 @@ class Linker:
         spans, linker_options, own = split_options(options, CandidateOptions, LinkerOptions, LinkTrainingOptions)
         loaded = model if isinstance(model, EBert) else EBert.from_pretrained(model, vectors=vectors, device=device)
         if loaded.vectors is None:
-            raise EbertError("a linker needs entity vectors: give a model made by 'ebert align' instead of an encoder")
+            raise EbertError(NO_VECTORS)
         say = say or (lambda _line: None)
         sources: dict[str, Any] | None = None
         if isinstance(data, str | Path):
@@ -165,19 +204,34 @@ class Linker:
 
     def save_pretrained(self, folder: str | Path, *, include_vectors: bool = False) -> None:
         """Write the linker into a folder; the store is named in it, or copied into it (`include_vectors`)."""
-        from ebert.linking.folder import save
-
-        save(self, Path(folder), include_vectors=include_vectors)
+        store, spans = self.vectors, self.generator
+        if store.temporary and not include_vectors:
+            raise EbertError(
+                "the linker's store lives in memory only; save it first (Vectors.save) and open it from there"
+            )
+        name = VECTORS if include_vectors else str(store.path)
+        info = {
+            "encoder": self.name,
+            "vectors": {"name": name, "fingerprint": store.fingerprint},
+            "saved_here": trusted.mark(name),
+            "options": asdict(self.options),
+            "generator": spans.settings,
+            "trained_with": spans.describe() if spans.settings is None else self.trained_with,
+            "threshold": self.threshold,
+            "null_shift": self.null_shift,
+        }
+        with writing(folder, INFO, info, self.module, self.tokenizer, self.alignment) as new:
+            if include_vectors:
+                store.save(new / VECTORS).close()
 
     def with_vectors(self, vectors: Vectors) -> "Linker":
         """Return the same linker with another store of the same words: a copy that takes other entities, say."""
         if vectors.fingerprint != self.vectors.fingerprint:
             raise EbertError(f"{vectors.path} has other words than the store of the linker; train a linker with it")
-        spans = self.generator.with_vectors(vectors)
-        linker = Linker(self.module, self._encoder, vectors, self.alignment, options=self.options, generator=spans)
-        linker.threshold, linker.null_shift = self.threshold, self.null_shift
-        linker.trained_with = self.trained_with
-        return linker
+        return Linker(
+            self.module, self._encoder, vectors, self.alignment, options=self.options, threshold=self.threshold,
+            generator=self.generator.with_vectors(vectors), null_shift=self.null_shift, trained_with=self.trained_with,
+        )  # fmt: skip
 
     @property
     def generator(self) -> CandidateGenerator:
@@ -187,16 +241,6 @@ class Linker:
     @generator.setter
     def generator(self, given: Given) -> None:
         self._generator = generator_of(given, self.vectors)
-
-    @property
-    def tokenizer(self) -> PreTrainedTokenizerBase:
-        """The encoder's tokenizer."""
-        return self._encoder.tokenizer
-
-    @property
-    def name(self) -> str:
-        """What the encoder is called."""
-        return self._encoder.name
 
     # Linking
 
@@ -241,56 +285,9 @@ class Linker:
         The options are those of `stream`, but for the threshold.
         """
         pairs: Iterable[tuple[Document, Sequence[Span]]]
-        pairs = ((d, self._gold(d)) for d in documents) if spans is None else zip(documents, spans, strict=True)
+        gold = self.generator.gold
+        pairs = ((d, gold(d)) for d in documents) if spans is None else zip(documents, spans, strict=True)
         return (steps[-1] for steps in self._rounds(pairs, always=True, **how))
-
-    def chunks(
-        self, documents: Sequence[Document], spans: Sequence[Sequence[Span] | None] | None = None
-    ) -> list[Chunk]:
-        """Cut documents into chunks, with the spans that are given or those that the generator finds."""
-        self._entities.refresh()
-        pairs = zip(documents, spans or [None] * len(documents), strict=True)
-        found = [(document, self.generator(document) if own is None else own) for document, own in pairs]
-        chunks, dropped = self._chunker(found, has_vector=lambda title: self._entities.find(title) is not None)
-        self.dropped += dropped
-        return chunks
-
-    def sequences(self, state: ChunkState) -> list[LinkSequence]:
-        """Return what the encoder is to see of a chunk's open spans, by the linker's strategy."""
-        if self.options.strategy == "paper":
-            return paper_sequences(self._chunker, state.chunk, state.open, state.titles)
-        return packed_sequences(self._chunker, state.chunk, state.open, state.titles, block=self.options.block)
-
-    def judge(
-        self, states: Sequence[ChunkState], budget: int | None = None, *, shift: float | None = None,
-        before_batch: Callable[[], None] | None = None,
-    ) -> list[list[Verdict]]:  # fmt: skip
-        """Score all open spans of chunks; `shift` is added to the null entity's score, the linker's own by default."""
-        shift = self.null_shift if shift is None else shift
-        sequences = [(number, one) for number, state in enumerate(states) for one in self.sequences(state)]
-        judged: dict[int, list[Verdict]] = {}  # by sequence
-        for group in plan([len(one) for _, one in sequences], budget or budget_on(self.module.device.type)):
-            if before_batch is not None:
-                before_batch()
-            verdicts = iter(self._scored([sequences[index][1] for index in group], shift))
-            for index in group:
-                judged[index] = [next(verdicts) for _ in sequences[index][1].spans]
-        found: list[list[Verdict]] = [[] for _ in states]
-        for index, (number, _) in enumerate(sequences):
-            found[number] += judged[index]
-        return found
-
-    def _scored(self, batch: Sequence[LinkSequence], shift: float) -> list[Verdict]:
-        with evaluating(self.module):
-            scores = self.module(**self.batcher(batch))["scores"]  # (spans, 1 + choices)
-            scores[:, 0] += shift
-            probabilities = scores.softmax(-1)
-        verdicts = []
-        spans = [span for one in batch for span in one.spans]
-        for placed, score, probability in zip(spans, scores.tolist(), probabilities.tolist(), strict=True):
-            size = 1 + len(placed.span.choices)
-            verdicts.append(Verdict(placed, tuple(score[:size]), tuple(probability[:size])))
-        return verdicts
 
     def _rounds(
         self, pairs: Iterable[tuple[Document, Sequence[Span] | None]], *, least: float = 0.0, always: bool = False,
@@ -310,11 +307,42 @@ class Linker:
                 self.dropped[OVERLAPPING] += shared
             yield from zip(*(self._linked(documents, step, least) for step in steps), strict=True)
 
-    def _gold(self, document: Document) -> list[Span]:
-        """Return the candidates of a document's gold spans; those without any are counted."""
-        spans = [span for span in self.generator.gold(document) if span.choices]
-        self.dropped[NO_CHOICE] += len(document.gold) - len(spans)
-        return spans
+    def chunks(
+        self, documents: Sequence[Document], spans: Sequence[Sequence[Span] | None] | None = None
+    ) -> list[Chunk]:
+        """Cut documents into chunks, with the spans that are given or those that the generator finds."""
+        self._entities.refresh()
+        pairs = zip(documents, spans or [None] * len(documents), strict=True)
+        found = [(document, self.generator(document) if own is None else own) for document, own in pairs]
+        chunks, dropped = self._chunker(found, has_vector=lambda title: self._entities.find(title) is not None)
+        self.dropped += dropped
+        return chunks
+
+    def sequences(self, state: ChunkState) -> list[LinkSequence]:
+        """Return what the encoder is to see of a chunk's open spans, by the linker's strategy."""
+        if self.options.strategy == "paper":
+            return self._chunker.paper(state.chunk, state.open, state.titles)
+        return self._chunker.packed(state.chunk, state.open, state.titles, block=self.options.block)
+
+    def judge(
+        self, states: Sequence[ChunkState], budget: int | None = None, *, shift: float | None = None,
+        before_batch: Callable[[], None] | None = None,
+    ) -> list[list[Verdict]]:  # fmt: skip
+        """Score all open spans of chunks; `shift` is added to the null entity's score, the linker's own by default."""
+
+        def run(batch: Sequence[LinkSequence]) -> list[list[Verdict]]:
+            if before_batch is not None:
+                before_batch()
+            with evaluating(self.module):
+                scores = self.module(**self.batcher(batch))["scores"]  # (spans, 1 + choices)
+                scores[:, 0] += self.null_shift if shift is None else shift
+                rows = zip(scores.tolist(), scores.softmax(-1).tolist(), strict=True)
+            return [[Verdict.of(placed, *next(rows)) for placed in one.spans] for one in batch]
+
+        laid = [self.sequences(state) for state in states]
+        budget = budget or budget_on(self.module.device.type)
+        judged = iter(in_order([one for own in laid for one in own], budget, run))
+        return [[verdict for _ in own for verdict in next(judged)] for own in laid]
 
     def _linked(self, documents: Sequence[Document], states: Sequence[ChunkState], least: float) -> list[Linked]:
         mentions: list[list[LinkedMention]] = [[] for _ in documents]
@@ -346,17 +374,13 @@ class Linker:
             return None
         made = self.vectors.info.made.get("corpus")
         language = made.get("language", "en") if isinstance(made, dict) else "en"
-        return WIKIPEDIA.format(language=language, title=quote(title.replace(" ", "_"), safe="/:(),!'*@"))
+        page = quote(title.replace(" ", "_"), safe="/:(),!'*@")
+        return f"https://{language}.wikipedia.org/wiki/{page}"
 
     def add(
-        self,
-        title: str,
-        vector: Any = None,
-        *,
-        surfaces: Iterable[str] = (),
-        description: str | None = None,
+        self, title: str, vector: Any = None, *, surfaces: Iterable[str] = (), description: str | None = None,
         **more: Any,
-    ) -> Entity:
+    ) -> Entity:  # fmt: skip
         """Add an entity of your own to the store, with the surfaces that may name it; it can be linked at once.
 
         Give its vector or a description, as for `Vectors.add`; a surface may mean other entities too.
@@ -366,7 +390,4 @@ class Linker:
         report = self.vectors.add_many([{key: value for key, value in row.items() if value is not None}])
         if report.bad:
             raise EbertError(f"{title!r} was not added: {report.bad[0].reason}")
-        self._entities.refresh()
-        found = self._entities.find(title)
-        assert found is not None  # it has just been added
-        return found
+        return self.vectors.known(title)

@@ -43,6 +43,11 @@ class LinkerOptions(Options):
         """Whether W projects the entity vectors."""
         return self.variant == "e-bert-mlm"
 
+    @property
+    def new_head(self) -> bool:
+        """Whether a random linear layer takes the place of the MLM head."""
+        return self.variant == "wikipedia2vec-bert-random"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkTrainingOptions(FinetuningOptions):

@@ -5,8 +5,8 @@ Both are tuned on documents of held-out Wikipedia articles, so that the baseline
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, get_args
+from dataclasses import dataclass
+from typing import get_args
 
 from ebert.linking.candidates.generator import CandidateGenerator
 from ebert.linking.document import Document, Linked, LinkedMention, Scored, Span
@@ -27,10 +27,6 @@ class TunedPrior:
     f1: float  # micro, in percent
     tried: tuple[tuple[PriorOptions, float], ...]
 
-    def value(self) -> dict[str, Any]:
-        """Return it for programs."""
-        return {**asdict(self.options), "f1": self.f1, "tried": [{**asdict(o), "f1": f1} for o, f1 in self.tried]}
-
 
 class PriorLinker:
     """Links by priors alone. It gives what a trained linker gives, so that both can be judged alike."""
@@ -42,24 +38,21 @@ class PriorLinker:
         """Find and link entities; `threshold` takes the place of that of the options."""
         least = self.options.threshold if threshold is None else threshold
         for document in texts:
-            likely = [span for span in self.generator(document) if span.choices and span.sure >= least]
-            yield self._linked(document, not_overlapping(likely, self.options.rule))
+            yield _linked(document, chosen(self.generator(document), least, self.options.rule))
 
     def disambiguate(self, documents: Iterable[Document], spans: Iterable[Sequence[Span]]) -> Iterator[Linked]:
         """Link given spans, all of them."""
         for document, given in zip(documents, spans, strict=True):
-            yield self._linked(document, [span for span in given if span.choices])
-
-    def _linked(self, document: Document, spans: Iterable[Span]) -> Linked:
-        return Linked(document, tuple(_mention(document, span) for span in spans))
+            yield _linked(document, [span for span in given if span.choices])
 
 
-def not_overlapping(spans: list[Span], rule: Rule) -> list[Span]:
-    """Choose among overlapping spans; return the chosen ones in the order of the text."""
+def chosen(spans: Iterable[Span], threshold: float, rule: Rule) -> list[Span]:
+    """Return the spans that are links often enough, in order; of those that overlap, the rule takes one."""
+    likely = [span for span in spans if span.choices and span.sure >= threshold]
     if rule == "longest":
-        order = sorted(spans, key=lambda span: (span.start - span.end, -span.sure, span.start))
+        order = sorted(likely, key=lambda span: (span.start - span.end, -span.sure, span.start))
     else:
-        order = sorted(spans, key=lambda span: (-span.sure, span.start - span.end, span.start))
+        order = sorted(likely, key=lambda span: (-span.sure, span.start - span.end, span.start))
     taken: set[int] = set()
     kept = []
     for span in order:
@@ -77,17 +70,17 @@ def tune(generator: CandidateGenerator, documents: Sequence[Document], *, same: 
         for threshold in THRESHOLDS:
             counts = Counts()
             for document, spans in found:
-                likely = [span for span in spans if span.choices and span.sure >= threshold]
-                links = [Mention(span.start, span.end, span.choices[0].title) for span in not_overlapping(likely, rule)]
+                kept = chosen(spans, threshold, rule)
+                links = [Mention(span.start, span.end, span.choices[0].title) for span in kept]
                 counts += score(document, links, same=same).counts
             tried.append((PriorOptions(threshold=threshold, rule=rule), 100 * counts.f1))
-    best = max(tried, key=lambda item: item[1])
-    return TunedPrior(best[0], best[1], tuple(tried))
+    return TunedPrior(*max(tried, key=lambda item: item[1]), tuple(tried))
 
 
-def _mention(document: Document, span: Span) -> LinkedMention:
-    sure = span.sure
-    scored = tuple(Scored(choice.title, choice.prior, 0.0, sure * choice.prior) for choice in span.choices)
-    best = scored[0]
-    text = document.text[span.start : span.end]
-    return LinkedMention(span.start, span.end, text, best.title, best.probability, 1 - sure, scored)
+def _linked(document: Document, spans: Iterable[Span]) -> Linked:
+    mentions = []
+    for span in spans:
+        scored = tuple(Scored(one.title, one.prior, 0.0, span.sure * one.prior) for one in span.choices)
+        text, best = document.text[span.start : span.end], scored[0]
+        mentions.append(LinkedMention(span.start, span.end, text, best.title, best.probability, 1 - span.sure, scored))
+    return Linked(document, tuple(mentions))

@@ -19,6 +19,12 @@ class Verdict:
     scores: tuple[float, ...]  # the null entity's first
     probabilities: tuple[float, ...]
 
+    @classmethod
+    def of(cls, placed: Placed, scores: Sequence[float], probabilities: Sequence[float]) -> "Verdict":
+        """Take the part of two rows that is about a span's own candidates."""
+        size = 1 + len(placed.span.choices)
+        return cls(placed, tuple(scores[:size]), tuple(probabilities[:size]))
+
     @property
     def best(self) -> int:
         """The likeliest candidate, by number."""

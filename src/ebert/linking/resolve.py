@@ -6,8 +6,10 @@ meant. Else the names are tried one by one, as titles and then as redirects; an 
 called Q60) only where there is no other name. What cannot be resolved stays in the gold, where it counts as missed.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 
 from ebert.linking.document import Document
@@ -21,14 +23,14 @@ from ebert.vectors.store import Vectors
 class Resolved:
     """Documents whose gold has the titles of a store, and what has none there."""
 
-    documents: list[Document]
+    documents: list[Document] = field(default_factory=list)
     gold: int = 0
-    unresolved: dict[str, int] = field(default_factory=dict)  # by name: how often
+    unresolved: Counter[str] = field(default_factory=Counter)  # by name: how often
 
     @property
     def missing(self) -> int:
         """How many gold mentions have an entity that the store does not have."""
-        return sum(self.unresolved.values())
+        return self.unresolved.total()
 
 
 class TitleResolver:
@@ -36,55 +38,46 @@ class TitleResolver:
 
     def __init__(self, vectors: Vectors, ids: Mapping[int, str] | None = None) -> None:
         self._vectors, self._ids = vectors, ids or {}
-        self._known: dict[tuple[str, ...], str | None] = {}
-        self._titled: dict[str, str | None] = {}
+        self.title = cache(self._title)
+        self._find = cache(vectors.find)
 
-    def title(self, names: tuple[str, ...]) -> str | None:
-        """Return the title that one of the names stands for, or None."""
-        if names not in self._known:
-            self._known[names] = self._find(names)
-        return self._known[names]
+    def _title(self, names: tuple[str, ...]) -> str | None:
+        """Return the title that one of the names of a label stands for, or None."""
+        listed = self._listed(names)
+        by_id = map(self._vectors.find_wikidata, _numbers(names))
+        others = [name for name in names if titles.wikidata_id(name) is None] or names
+        found = next(
+            filter(None, chain(map(self._find, listed), by_id, map(self._find, () if listed else others))), None
+        )
+        return found.title if found else None
 
     def same(self, name: str) -> str:
-        """Return one spelling for all names of an entity: its title, or the name as Wikipedia would write it."""
-        if (found := self._by_name(name)) is not None:
-            return found
+        """Return one spelling for all names of an entity: its title, or the name as Wikipedia would write it.
+
+        Unlike a label's name, one that looks like an id is a title: a page called Q60 is that page.
+        """
+        if (found := self._find(name)) is not None:
+            return found.title
         forms = titles.spellings(name)
         return next((form for form in forms if not form[0].islower()), forms[0]) if forms else name
 
     def known(self, name: str) -> bool:
         """Return whether the store has the entity of this name."""
-        return self._by_name(name) is not None
+        return self._find(name) is not None
 
     def documents(self, labelled: Iterable[Labelled]) -> Resolved:
         """Resolve the labels of documents."""
-        resolved = Resolved([])
+        resolved = Resolved()
         for given in labelled:
             gold = []
             for label in given.labels:
                 title = self.title(label.names)
                 shown = next(iter(self._listed(label.names)), label.names[-1])
-                if title is None:
-                    resolved.unresolved[shown] = resolved.unresolved.get(shown, 0) + 1
+                resolved.unresolved.update([shown] if title is None else [])
                 gold.append(Mention(label.start, label.end, title or shown))
             resolved.gold += len(gold)
             resolved.documents.append(Document(given.id, given.text, tuple(gold), given.ignore, given.sentences))
         return resolved
-
-    def _find(self, names: tuple[str, ...]) -> str | None:
-        listed = self._listed(names)
-        by_id = map(self._vectors.find_wikidata, _numbers(names))
-        others = [name for name in names if titles.wikidata_id(name) is None] or names
-        by_name = map(self._vectors.find, () if listed else others)
-        found = next(filter(None, chain(map(self._vectors.find, listed), by_id, by_name)), None)
-        return found.title if found else None
-
-    def _by_name(self, name: str) -> str | None:
-        """Return the title that a name stands for, which is not a label's: a page called Q60 is that page."""
-        if name not in self._titled:
-            found = self._vectors.find(name)
-            self._titled[name] = found.title if found else None
-        return self._titled[name]
 
     def _listed(self, names: tuple[str, ...]) -> list[str]:
         """Return the titles that the list has for the ids among the names."""

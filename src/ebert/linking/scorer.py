@@ -8,23 +8,25 @@ they are none is added to its score, as if every p(a) were multiplied by the lin
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from ebert.errors import EbertError
+from ebert.linking.document import Span
 from ebert.linking.options import LinkerOptions
-from ebert.linking.sequences import LinkSequence, Placed
+from ebert.linking.sequences import LinkSequence
 from ebert.model.alignment import Alignment
 from ebert.model.batching import additive
 from ebert.model.encoder import Encoder, only
 from ebert.model.options import AlignmentOptions, AlignmentReport
-from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors
 
 SPREAD = 0.02  # of a new head's weights, where the encoder does not say how its own were drawn
@@ -108,17 +110,17 @@ def headed(masked_lm: PreTrainedModel) -> PreTrainedModel:
     name = next((name for name, part in masked_lm.named_modules() if part is last), None)
     if last is None or not name:
         raise EbertError(f"{type(masked_lm).__name__} has no output layer to take off: is it a masked language model?")
-    top = part = _shallow(masked_lm)
+    top: Any = _shallow(masked_lm)
+    above, part = top, top
     *way, final = name.split(".")
-    for step in way[:-1]:
-        part._modules[step] = part = _shallow(cast("nn.Module", part._modules[step]))
+    for step in way:
+        above, part._modules[step] = part, _shallow(part._modules[step])
+        part = part._modules[step]
     if last.weight.shape[0] < masked_lm.config.vocab_size:  # DeBERTa's newer head has no such layer of its own
-        part._modules[way[-1]] = _Transform(cast("nn.Module", part._modules[way[-1]]))
-        return cast("PreTrainedModel", top)
-    if way:
-        part._modules[way[-1]] = part = _shallow(cast("nn.Module", part._modules[way[-1]]))
-    part._modules[final] = nn.Identity()
-    part._parameters.pop("bias", None)  # the output layer's own, kept beside it
+        above._modules[way[-1]] = _Transform(part)
+    else:
+        part._modules[final] = nn.Identity()
+        part._parameters.pop("bias", None)  # the output layer's own, kept beside it
     return cast("PreTrainedModel", top)
 
 
@@ -147,31 +149,18 @@ class EntityVectors:
 
     def __init__(self, vectors: Vectors, alignment: Alignment) -> None:
         self.vectors, self.alignment = vectors, alignment
-        self._known: dict[str, Entity] = {}
+        self.find = lru_cache(REMEMBERED)(vectors.find)
         self._stamp = vectors.stamp
-
-    def find(self, title: str) -> Entity | None:
-        """Return the entity with a title. One that is not there is looked for again: it may be added meanwhile."""
-        found = self._known.get(title)
-        if found is None and (found := self.vectors.find(title)) is not None:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            self._known[title] = found
-        return found
 
     def refresh(self) -> None:
         """Look everything up anew if the store has changed."""
         if self._stamp != self.vectors.stamp:
             self._stamp = self.vectors.stamp
-            self._known.clear()
+            self.find.cache_clear()
 
-    def project(self, titles: Sequence[str]) -> Tensor:
+    def project(self, titles: Iterable[str]) -> Tensor:
         """Return the projected vectors of entities that there are, (titles, width)."""
-        found = []
-        for title in titles:
-            if (entity := self.find(title)) is None:
-                raise self.vectors.unknown(title)
-            found.append(entity)
+        found = [self.find(title) or self.vectors.known(title) for title in titles]
         return torch.from_numpy(self.alignment.project(self.vectors.take(found)))
 
 
@@ -198,88 +187,66 @@ def unaligned(vectors: Vectors, width: int, *, length: float | None = None) -> A
 class Batcher:
     """Makes the tensors of a batch."""
 
-    def __init__(self, encoder: Encoder, entities: EntityVectors, model: LinkingModel, options: LinkerOptions) -> None:
-        self._entities, self._model, self._options = entities, model, options
-        self._first = encoder.first_position if encoder.takes_positions else None
-        self._padding = encoder.tokenizer.pad_token_id or 0
+    def __init__(self, encoder: Encoder, entities: EntityVectors, options: LinkerOptions) -> None:
+        self._encoder, self._entities, self._options = encoder, entities, options
 
     @torch.no_grad()
     def __call__(
         self, batch: Sequence[LinkSequence], labels: Sequence[int] | None = None, weights: Sequence[float] | None = None
     ) -> dict[str, Tensor]:
         """Return the inputs for sequences, padded to the longest; labels and weights are for their spans, in order."""
-        spans = [span for one in batch for span in one.spans]
-        titles = [choice.title for span in spans for choice in span.span.choices]
-        titles = list(dict.fromkeys([*titles, *(title for one in batch for title in one.entities.values())]))
+        spans = [placed.span for one in batch for placed in one.spans]
+        titles = dict.fromkeys(choice.title for span in spans for choice in span.choices)
+        titles |= dict.fromkeys(title for one in batch for title in one.entities.values())
         numbers = {title: number for number, title in enumerate(titles)}
-        vectors = self._entities.project(titles).to(self._model.embedding.weight)  # (entities, width)
-        choices, log_priors = _choices(spans, numbers)
-        inputs = self._encoded(batch, numbers, vectors)
-        rows = torch.tensor([row for row, one in enumerate(batch) for _ in one.spans])
-        columns = torch.tensor([place for one in batch for place in one.masks])
+        vectors = self._entities.project(titles).to(self._encoder.embedding.weight)  # (entities, width)
         device = vectors.device
-        tensors = {"rows": rows, "columns": columns, "choices": choices, "log_priors": log_priors}
-        priors = [_null_prior(span) if self._options.link_prior else 0.0 for span in spans]
-        tensors["null_priors"] = torch.tensor(priors)
-        if self._options.mask == "candidates":
-            counts = log_priors.isfinite().to(device)[..., None]  # (spans, choices, 1)
-            options = vectors[choices.to(device)] * counts  # (spans, choices, width)
-            inputs["inputs_embeds"][rows.to(device), columns.to(device)] = options.sum(1) / counts.sum(1)
+        inputs = self._encoded(batch, numbers, vectors)
+        tensors = {
+            "rows": torch.tensor([row for row, one in enumerate(batch) for _ in one.spans]),
+            "columns": torch.tensor([place for one in batch for place in one.masks]),
+            "choices": _padded([[numbers[choice.title] for choice in span.choices] for span in spans], 0),
+            "log_priors": _padded([[_log(choice.prior) for choice in span.choices] for span in spans], -math.inf),
+            "null_priors": torch.tensor([_null_prior(span) if self._options.link_prior else 0.0 for span in spans]),
+        }
         if labels is not None:
             tensors["labels"] = torch.tensor(labels)
             tensors["weights"] = torch.tensor(weights if weights is not None else [1.0] * len(labels))
-        return {**inputs, "entities": vectors, **{name: tensor.to(device) for name, tensor in tensors.items()}}
+        tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
+        if self._options.mask == "candidates":
+            counts = tensors["log_priors"].isfinite()[..., None]  # (spans, choices, 1)
+            means = (vectors[tensors["choices"]] * counts).sum(1) / counts.sum(1)  # (spans, width)
+            inputs["inputs_embeds"][tensors["rows"], tensors["columns"]] = means
+        return {**inputs, "entities": vectors, **tensors}
 
     def _encoded(self, batch: Sequence[LinkSequence], numbers: dict[str, int], vectors: Tensor) -> dict[str, Tensor]:
         """Return what the encoder itself takes."""
-        size, first = max(map(len, batch)), self._first or 0
-        ids = torch.full((len(batch), size), self._padding)  # (batch, pieces)
-        positions = torch.full((len(batch), size), max(first - 1, 0))
-        for row, one in enumerate(batch):
-            ids[row, : len(one)] = torch.tensor(one.ids).clamp(min=0)
-            positions[row, : len(one)] = torch.tensor(one.positions) + first
-        embeds = self._model.embedding(ids.to(vectors.device))  # (batch, pieces, width)
+        ids = _padded([one.ids for one in batch], self._encoder.tokenizer.pad_token_id or 0)  # (batch, pieces)
+        positions = _padded([one.positions for one in batch], -1)
+        embeds = self._encoder.embedding(ids.clamp(min=0).to(vectors.device))  # (batch, pieces, width)
         for row, one in enumerate(batch):
             for place, title in one.entities.items():
                 embeds[row, place] = vectors[numbers[title]]
+        mask = (positions >= 0).long()
         if any(one.blocks for one in batch):
-            mask = additive(torch.stack([one.visible(size) for one in batch]), embeds.dtype)
-        else:
-            mask = torch.zeros((len(batch), size), dtype=torch.long)
-            for row, one in enumerate(batch):
-                mask[row, : len(one)] = 1
+            mask = additive(torch.stack([one.visible(ids.shape[1]) for one in batch]), embeds.dtype)
         inputs = {"inputs_embeds": embeds, "attention_mask": mask.to(vectors.device)}
-        if self._first is not None:
-            inputs["position_ids"] = positions.to(vectors.device)
+        if self._encoder.takes_positions:
+            inputs["position_ids"] = (positions + self._encoder.first_position).clamp(min=0).to(vectors.device)
         return inputs
 
 
-def _choices(spans: Sequence[Placed], numbers: dict[str, int]) -> tuple[Tensor, Tensor]:
-    """Return the candidates of spans by number, and the logarithms of their priors: both (spans, choices)."""
-    most = max(len(span.span.choices) for span in spans)
-    choices = torch.zeros((len(spans), most), dtype=torch.long)
-    log_priors = torch.full((len(spans), most), -math.inf)
-    for row, placed in enumerate(spans):
-        for column, choice in enumerate(placed.span.choices):
-            choices[row, column] = numbers[choice.title]
-            log_priors[row, column] = math.log(max(choice.prior, LEAST_PRIOR))
-    return choices, log_priors
+def _padded(rows: Iterable[Sequence[float]], padding: float) -> Tensor:
+    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=padding)
 
 
-def _null_prior(placed: Placed) -> float:
+def _log(prior: float) -> float:
+    return math.log(max(prior, LEAST_PRIOR))
+
+
+def _null_prior(span: Span) -> float:
     """Return the logarithm of the odds that a span is no link."""
-    known = placed.span.link_probability
-    if known is None:
+    if span.link_probability is None:
         return 0.0
-    probability = min(max(known, LEAST_PRIOR), 1 - LEAST_DOUBT)
-    return math.log(1 - probability) - math.log(probability)
-
-
-def check_positions(encoder: Encoder) -> None:
-    """Raise `EbertError` for encoders in which a block cannot have the position of its span."""
-    if not encoder.only_absolute_positions:
-        raise EbertError(
-            f"{encoder.name} ({type(encoder.module).__name__}) does not go by absolute positions alone, so that spans "
-            "cannot share the position of their text: the strategy packed does not work with it; use the strategy "
-            "paper, or an encoder like BERT, RoBERTa, DistilBERT, ELECTRA or ALBERT"
-        )
+    probability = min(span.link_probability, 1 - LEAST_DOUBT)
+    return math.log(1 - probability) - _log(probability)

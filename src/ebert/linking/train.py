@@ -10,16 +10,17 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
-import numpy as np
 import torch
 import transformers
 from torch import Tensor, nn
-from torch.utils.data import Sampler
+from torch.utils.data import Sampler, SequentialSampler
 
 from ebert import __version__
 from ebert._io import files
@@ -27,20 +28,20 @@ from ebert._runs import machine
 from ebert.bert.load import quiet
 from ebert.errors import EbertError
 from ebert.finetuning import run as runs
+from ebert.finetuning.folder import MODEL
 from ebert.finetuning.options import RATES, Say
 from ebert.finetuning.trainer import Keeper, arguments, best_of, run
 from ebert.linking.candidates.generator import Given
 from ebert.linking.document import Document
 from ebert.linking.evaluate import Counts, Same, percent, score
 from ebert.linking.examples import GOLD, Item, LabelledChunk, TrainingSet, examples
-from ebert.linking.folder import MODEL
 from ebert.linking.linker import WINDOW, Linker
 from ebert.linking.options import BATCHES, LinkerOptions, LinkTrainingOptions
 from ebert.linking.readers.layouts import read
-from ebert.linking.refine import ChunkState, Verdict, choose
+from ebert.linking.refine import ChunkState, choose
 from ebert.linking.resolve import TitleResolver
 from ebert.linking.wikipedia import HELD_OUT, TRAIN
-from ebert.model.batching import budget_on, plan, windows
+from ebert.model.batching import plan, windows
 from ebert.model.ebert import EBert
 from ebert.text.passage import Mention
 from ebert.vectors.store import Vectors
@@ -74,27 +75,26 @@ def read_data(
 
     Return the documents, the dev documents, and the names and hashes of their files.
     """
-    path, own_layout = Path(data), layout
+    path, dev_layout = Path(data), layout
     if path.is_dir() and (path / TRAIN).is_file():
         held = path / HELD_OUT
         if dev is None and held.is_file() and held.stat().st_size:
             dev = held
-        path, own_layout = path / TRAIN, None
+        path, dev_layout = path / TRAIN, None
     resolver = TitleResolver(vectors, read_ids(Path(ids)) if ids else None)
     documents = read_documents(path, layout, resolver, say)
     if dev:
-        chosen = read_documents(Path(dev), own_layout, resolver, say)
+        chosen = read_documents(Path(dev), dev_layout, resolver, say)
     else:
         if len(documents) < 2:
             raise EbertError(f"{path} has one document, and one must be held out to choose by; give others with --dev")
         chosen, documents = documents[::TENTH], [d for n, d in enumerate(documents) if n % TENTH]
         say(f"{len(chosen):,} of the documents are held out to choose the best epoch on (--dev gives others)")
     parts = {"train": path, "dev": dev, **({"ids": ids} if ids else {})}
-    sources = {
-        name: {"file": Path(one).name, "sha256": files.sha256(Path(one))} if one else None
-        for name, one in parts.items()
-    }
-    return documents, chosen, sources
+    facts = {name: Path(one) if one else None for name, one in parts.items()}
+    return documents, chosen, {
+        name: {"file": one.name, "sha256": files.sha256(one)} if one else None for name, one in facts.items()
+    }  # fmt: skip
 
 
 def train(
@@ -127,8 +127,17 @@ def train(
         if (done := runs.begin(out, info, SAME)) is not None:
             say(f"{out} is complete already")
             return done
-        labelled, counts = _labelled(linker, documents, dev, say)
-        info |= {"counts": counts, "machine": machine()}
+        labelled, counts = examples(linker, documents)
+        info |= {"counts": {**counts, **linker.dropped}, "machine": machine()}
+        for what, count in info["counts"].items():
+            say(f"{count:,} {what}")
+        if not counts[GOLD]:
+            raise EbertError(
+                f"none of the {len(documents):,} documents has a gold mention that the candidate generator finds; "
+                "is this the right store, and are the titles those of its Wikipedia?"
+            )
+        if not any(document.gold for document in dev):
+            raise EbertError("the dev documents have no gold mentions, so that no epoch can be called the best")
         runs.announce(out, info)
         start = time.monotonic()
         with quiet():
@@ -149,42 +158,19 @@ def search(
 
     `load` returns the model afresh each time, because training changes its encoder; `more` goes to `train`.
     """
-
-    def train_one(chosen: LinkTrainingOptions, folder: Path) -> dict[str, Any]:
-        return train(
-            documents, dev, load(), folder, linker_options=linker_options, options=chosen, command=command, say=say,
-            **more,
-        )  # fmt: skip
-
+    more |= {"linker_options": linker_options, "command": command, "say": say}
     return runs.search(
-        options, {"learning_rate": rates, "batch": batches}, train_one, out, model=MODEL, keep_all=keep_all, say=say,
+        options, {"learning_rate": rates, "batch": batches},
+        lambda chosen, folder: train(documents, dev, load(), folder, options=chosen, **more),
+        out, model=MODEL, keep_all=keep_all, say=say,
         info={"kind": "linking search", "command": command, "linker": asdict(linker_options)},
     )  # fmt: skip
-
-
-def _labelled(
-    linker: Linker, documents: Sequence[Document], dev: Sequence[Document], say: Say
-) -> tuple[list[LabelledChunk], dict[str, int]]:
-    """Label the spans of the documents and say what became of them; raise an error if nothing can be learned."""
-    labelled, counts = examples(linker, documents)
-    left_out = {**counts, **linker.dropped}
-    for what, count in left_out.items():
-        say(f"{count:,} {what}")
-    if not counts[GOLD]:
-        raise EbertError(
-            f"none of the {len(documents):,} documents has a gold mention that the candidate generator finds; "
-            "is this the right store, and are the titles those of its Wikipedia?"
-        )
-    if not any(document.gold for document in dev):
-        raise EbertError("the dev documents have no gold mentions, so that no epoch can be called the best")
-    return labelled, left_out
 
 
 # Choosing how ready a linker is to link
 
 
-@dataclass(frozen=True, slots=True)
-class TunedShift:
+class TunedShift(NamedTuple):
     """The shift with the best micro F1, and what it gives."""
 
     shift: float
@@ -200,17 +186,13 @@ def tune(linker: Linker, documents: Sequence[Document], *, same: Same = str, shi
         for number in totals:
             links: list[list[Mention]] = [[] for _ in window]
             for state, judged in zip(states, verdicts, strict=True):
-                links[state.chunk.document] += _links(judged, number)
+                linked = [one for one in (verdict.shifted(number) for verdict in judged) if one.linked]
+                spans = ((one.placed.span, one.entity) for one in choose(linked, len(linked)))
+                links[state.chunk.document] += [Mention(span.start, span.end, entity) for span, entity in spans]
             for document, own in zip(window, links, strict=True):
-                totals[number] += score(document, sorted(own, key=lambda link: link.start), same=same).counts
+                totals[number] += score(document, own, same=same).counts
     best = max(totals, key=lambda number: (totals[number].f1, -abs(number)))
     return TunedShift(best, totals[best])
-
-
-def _links(verdicts: Sequence[Verdict], shift: float) -> list[Mention]:
-    linked = [one for one in (verdict.shifted(shift) for verdict in verdicts) if one.linked]
-    chosen = choose(linked, len(linked))
-    return [Mention(one.placed.span.start, one.placed.span.end, one.entity) for one in chosen]
 
 
 # The Trainer
@@ -227,19 +209,14 @@ def _fine_tune(
         unit, batch = "chunks", max(1, round(options.batch * len(data) / data.spans))
     steps = math.ceil(len(data) / batch)
     say(f"{data.spans:,} spans an epoch in {steps:,} steps of {batch:,} {unit}")
-    sampler = EpochSampler(len(data), seed=options.seed)
     resolver = TitleResolver(linker.vectors)
 
-    def begin(epoch: int) -> None:
-        data.epoch = sampler.epoch = epoch
-
     def evaluate() -> dict[str, float]:  # in one round, which costs a third and ranks epochs as well
-        tuned = tune(linker, dev, same=resolver.same, shift=options.tune)
-        linker.null_shift = tuned.shift
-        return {**percent(tuned.counts), "shift": tuned.shift}
+        linker.null_shift, counts = tune(linker, dev, same=resolver.same, shift=options.tune)
+        return {**percent(counts), "shift": linker.null_shift}
 
     scores = ("precision", "recall", "f1", "shift")
-    keeper = Keeper(begin, lambda: linker.save_pretrained(out / MODEL), say, scores=scores)
+    keeper = Keeper(data.begin, lambda: linker.save_pretrained(out / MODEL), say, scores=scores)
     trainer = _LinkTrainer(
         model=linker.module,
         args=arguments(
@@ -248,53 +225,31 @@ def _fine_tune(
         ),
         train_dataset=data,
         eval_dataset=list(dev),  # what is done with it is ours
-        data_collator=_Collator(linker, options.tokens),
+        data_collator=partial(_collated, linker, options.tokens),
         callbacks=[keeper],
     )  # fmt: skip
-    trainer.sampler, trainer.score = sampler, evaluate
+    trainer.score = evaluate
     return run(trainer, keeper, out / runs.CHECKPOINTS)
 
 
-class EpochSampler(Sampler[int]):
-    """Yields all indices in an order that depends on the seed and the epoch only."""
-
-    def __init__(self, size: int, *, seed: int) -> None:
-        self._size, self._seed, self.epoch = size, seed, 0
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(np.random.default_rng([self._seed, self.epoch, 1]).permutation(self._size).tolist())
-
-
-class _Collator:
-    """Makes one step: parts that are computed one after the other, and the weight of all their spans."""
-
-    def __init__(self, linker: Linker, tokens: int | None) -> None:
-        self._linker, self._tokens = linker, tokens
-
-    def __call__(self, chosen: Sequence[list[Item]]) -> dict[str, Any]:
-        items = [item for one in chosen for item in one]
-        kind = self._linker.module.device.type
-        budget = self._tokens or max(TOKENS.get(kind, MORE_TOKENS), budget_on(kind))
-        parts: list[dict[str, Tensor]] = []
-        for group in plan([len(sequence) for sequence, _, _ in items], budget):
-            part = [items[index] for index in group]
-            labels = [label for _, own, _ in part for label in own]
-            weights = [weight for _, _, own in part for weight in own]
-            parts.append(self._linker.batcher([sequence for sequence, _, _ in part], labels, weights))
-        return {"parts": parts, "total": sum(part["weights"].sum() for part in parts)}
+def _collated(linker: Linker, tokens: int | None, chosen: Sequence[list[Item]]) -> dict[str, Any]:
+    """Make one step: parts that are computed one after the other, and the weight of all their spans."""
+    items = [item for one in chosen for item in one]
+    kind = linker.module.device.type
+    parts: list[dict[str, Tensor]] = []
+    for group in plan([len(item[0]) for item in items], tokens or TOKENS.get(kind, MORE_TOKENS)):
+        sequences, labels, weights = zip(*(items[index] for index in group), strict=True)
+        parts.append(linker.batcher(sequences, list(chain(*labels)), list(chain(*weights))))
+    return {"parts": parts, "total": sum(part["weights"].sum() for part in parts)}
 
 
 class _LinkTrainer(transformers.Trainer):
     """The Trainer, with our order of the spans, our steps and our evaluation."""
 
-    sampler: EpochSampler
     score: Callable[[], dict[str, float]]  # of the dev set, in percent, and the shift they were reached with
 
-    def _get_train_sampler(self, *_: Any, **__: Any) -> EpochSampler:
-        return self.sampler
+    def _get_train_sampler(self, *_: Any, **__: Any) -> Sampler[int]:
+        return SequentialSampler(cast("TrainingSet", self.train_dataset))  # which has an order of its own
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], *_: Any, **__: Any) -> Tensor:
         """Compute the mean loss of a step, part by part."""

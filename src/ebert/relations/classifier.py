@@ -13,11 +13,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ebert import __version__, _names
+from ebert import _names
 from ebert._io import files, trusted
 from ebert._io.progress import Advance, silent
-from ebert.bert.load import load_tokenizer, quiet
+from ebert.bert.load import load_tokenizer
 from ebert.errors import EbertError
+from ebert.finetuning.folder import ALIGNMENT, load_module, of_run, read_info, writing
 from ebert.finetuning.options import Say, split_options
 from ebert.model.alignment import Alignment
 from ebert.model.batching import budget_on, in_order, windows
@@ -32,9 +33,7 @@ from ebert.vectors.store import Vectors, reopen
 from ebert.vectors.wikidata_ids import read_ids
 
 SPREAD = 0.02  # of the new layer's weights, where the encoder does not say how its own were drawn
-FORMAT = 1
-INFO, WEIGHTS, ALIGNMENT, IDS = "relations.json", "weights.safetensors", "alignment.safetensors", "ids.json"
-MODEL = "model"  # the classifier's folder in a run
+INFO, IDS = "relations.json", "ids.json"
 
 Text = str | Passage | Sample
 
@@ -245,12 +244,8 @@ class RelationClassifier:
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the classifier into a folder; the store is named in it, not copied."""
-        from safetensors.torch import save_file
-
         setting, store = self.setting, self.vectors
         info = {
-            "ebert": __version__,
-            "format": FORMAT,
             "mode": setting.mode,
             "encoder": setting.encoder,
             "vectors": None if store is None else {"name": str(store.path), "fingerprint": store.fingerprint},
@@ -259,16 +254,9 @@ class RelationClassifier:
             "labels": list(setting.labels),
             "names": dict(setting.names),
         }
-        with files.replacing_folder(Path(folder), overwrite=True, marker=INFO) as new, quiet():
-            self.module.encoder.config.save_pretrained(new)
-            self.tokenizer.save_pretrained(new)
-            save_file({name: tensor.contiguous() for name, tensor in self.module.state_dict().items()}, new / WEIGHTS)
-            (new / WEIGHTS).chmod((new / "config.json").stat().st_mode)  # safetensors lets only its owner read it
-            if self.alignment is not None:
-                self.alignment.save(new / ALIGNMENT)
+        with writing(folder, INFO, info, self.module, self.tokenizer, self.alignment) as new:
             if setting.ids:
                 files.write_json(new / IDS, {f"Q{number}": title for number, title in setting.ids.items()})
-            files.write_json(new / INFO, info)
 
     @classmethod
     def from_pretrained(
@@ -278,17 +266,10 @@ class RelationClassifier:
 
         `vectors` is where its store is now, if not where it was.
         """
-        folder = _names.resolve(name, "classifier")
-        if not (folder / INFO).is_file() and (folder / MODEL / INFO).is_file():
-            folder = folder / MODEL
+        folder = of_run(_names.resolve(name, "classifier"), INFO)
         if not folder.is_dir():
             raise EbertError(f"there is no classifier at {folder}; make one with 'ebert relations train'")
-        info = files.read_json(folder / INFO, "a relation classifier")
-        version = info.get("format")
-        if not isinstance(version, int) or version > FORMAT:
-            raise EbertError(
-                f"{folder} has classifier format {version}; this version of ebert reads up to {FORMAT}: upgrade ebert"
-            )
+        info = read_info(folder, INFO, "relation classifier")
         try:
             setting = Setting(
                 mode=str(info["mode"]),
@@ -304,7 +285,9 @@ class RelationClassifier:
         except (KeyError, TypeError) as error:
             raise EbertError(f"{folder / INFO} is damaged ({error}); train the classifier again") from None
         alignment = Alignment.load(folder / ALIGNMENT) if (folder / ALIGNMENT).is_file() else None
-        module = _load_module(folder, len(setting.labels))
+        # As part of a masked LM the encoder has no pooler, whatever its kind.
+        base = lambda masked_lm: RelationModel(masked_lm.base_model, len(setting.labels))  # noqa: E731
+        module = load_module(folder, base, "classifier")
         move(module, device)
         return cls(module, load_tokenizer(folder), setting, store, alignment)
 
@@ -319,21 +302,3 @@ def load_model(model: EBert | str | Path, mode: str, vectors: Vectors | str | Pa
     if vectors:
         raise EbertError("--vectors goes with a model made by 'ebert align', not with an encoder")
     return EBert.plain(str(model))
-
-
-def _load_module(folder: Path, relations: int) -> RelationModel:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-    from transformers import AutoConfig, AutoModelForMaskedLM
-
-    try:
-        with quiet():
-            config = AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-            # As part of a masked LM the encoder has no pooler, whatever its kind.
-            auto: Any = AutoModelForMaskedLM  # its from_config has no types
-            encoder = auto.from_config(config).base_model
-        module = RelationModel(encoder, relations)
-        module.load_state_dict(load_file(folder / WEIGHTS))
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        raise EbertError(f"the weights in {folder} cannot be loaded ({error}); train the classifier again") from None
-    return module.eval()

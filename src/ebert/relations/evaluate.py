@@ -17,8 +17,9 @@ from ebert._bootstrap import SEED, Interval, bounds
 from ebert._io import files
 from ebert._io.progress import progress
 from ebert.errors import EbertError
+from ebert.finetuning.folder import MODEL, WEIGHTS
 from ebert.finetuning.run import RUN
-from ebert.relations.classifier import MODEL, WEIGHTS, RelationClassifier
+from ebert.relations.classifier import RelationClassifier
 from ebert.relations.data import Sample, check_labels
 
 EVALUATIONS, ANSWERS = "evaluations", ".predictions.jsonl"  # in a run: what it was worth on which file

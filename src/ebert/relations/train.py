@@ -25,10 +25,11 @@ from ebert._runs import machine
 from ebert.bert.load import quiet
 from ebert.errors import EbertError
 from ebert.finetuning import run as runs
+from ebert.finetuning.folder import MODEL
 from ebert.finetuning.options import Say
 from ebert.finetuning.trainer import Keeper, arguments, best_of, run
 from ebert.model.ebert import EBert
-from ebert.relations.classifier import MODEL, RelationClassifier
+from ebert.relations.classifier import RelationClassifier
 from ebert.relations.data import check_labels, fixed_subset, labels_of, read, split_path
 from ebert.relations.evaluate import confusion, scores
 from ebert.relations.inputs import Prepared, padding

@@ -12,8 +12,11 @@ Held-out documents have the links as Wikipedia has them: thresholds are tuned on
 
 import json
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,9 +39,8 @@ from ebert.vectors.lookup import surface_of
 from ebert.vectors.store import Vectors
 from ebert.wikipedia import dump
 from ebert.wikipedia.corpus import Corpus
-from ebert.wikipedia.dump import PAGE, DamagedError
 from ebert.wikipedia.site import Site
-from ebert.wikipedia.tokens import words_of
+from ebert.wikipedia.tokens import WordsOf, words_of
 from ebert.wikipedia.wikitext import Anchor, to_plain
 
 SHORT = 12  # words of a line that is no prose: a heading, an entry of a list
@@ -60,14 +62,14 @@ class Article(NamedTuple):
 
 def documents(
     articles: Iterable[Article], generator: CandidateGenerator, resolver: TitleResolver, options: WikipediaOptions, *,
-    as_linked: bool = False,
+    as_linked: bool = False, words_of: WordsOf = words_of,
 ) -> Iterator[Document]:  # fmt: skip
     """Make documents of articles; those with too few links are passed over. `as_linked` takes the links as they are."""
     for article in articles:
         text, anchors = prose(article, options.words)
-        document = _linked(article.title, text, anchors, resolver)
+        document = _linked(article.title, text, anchors, resolver, words_of)
         if len(document.gold) >= options.min_links:
-            yield document if as_linked else _labelled(document, generator, options)
+            yield document if as_linked else _labelled(document, generator, options, words_of)
 
 
 def prose(article: Article, words: int) -> tuple[str, tuple[Anchor, ...]]:
@@ -75,23 +77,19 @@ def prose(article: Article, words: int) -> tuple[str, tuple[Anchor, ...]]:
     lines: list[str] = []
     anchors: list[Anchor] = []
     start = done = length = 0
-    links = iter(article.anchors)
-    waiting = next(links, None)
+    begins = [anchor.start for anchor in article.anchors]
     for line in article.text.split("\n"):
         end = start + len(line)
-        inside: list[Anchor] = []
-        while waiting is not None and waiting.start < end:
-            if waiting.start >= start and waiting.end <= end:
-                inside.append(waiting)
-            waiting = next(links, None)
+        inside = article.anchors[bisect_left(begins, start) : bisect_left(begins, end)]
+        inside = tuple(anchor for anchor in inside if anchor.end <= end)
         size = len(line.split())
         crowded = sum(anchor.end - anchor.start for anchor in inside) > CROWDED * len(line)
         if size >= SHORT and not crowded and " ; " not in line:
             if lines and done + size > words:
                 break
             line, size = _cut(line, words) if size > words else (line, size)
-            shift = length - start
             kept = (anchor for anchor in inside if anchor.end - start <= len(line))
+            shift = length - start
             anchors += [Anchor(anchor.start + shift, anchor.end + shift, anchor.title) for anchor in kept]
             lines.append(line)
             length += len(line) + 1
@@ -114,7 +112,7 @@ def _cut(line: str, words: int) -> tuple[str, int]:
     return line[:cut], words
 
 
-def _linked(title: str, text: str, anchors: Iterable[Anchor], resolver: TitleResolver) -> Document:
+def _linked(title: str, text: str, anchors: Iterable[Anchor], resolver: TitleResolver, words_of: WordsOf) -> Document:
     """Return a document with the links of an article but those to itself and those of dates."""
     own = resolver.same(title)
     gold, ignore, end = [], [], 0
@@ -133,35 +131,31 @@ def _linked(title: str, text: str, anchors: Iterable[Anchor], resolver: TitleRes
     return Document(title, text, tuple(gold), tuple(ignore))
 
 
-def _labelled(document: Document, generator: CandidateGenerator, options: WikipediaOptions) -> Document:
+def _labelled(
+    document: Document, generator: CandidateGenerator, options: WikipediaOptions, words_of: WordsOf
+) -> Document:
     """Label later mentions, and leave out what Wikipedia's way of linking tells nothing about."""
-    own = set(words_of(surface_of(document.id))) - _SMALL
-    first: dict[str, tuple[int, str]] = {}  # of each surface: where it was linked first, and to what
+    text, own = document.text, set(words_of(surface_of(document.id, words_of))) - _SMALL
+    first: dict[str, Mention] = {}  # of each surface: where it was linked first
+    taken = bytearray(len(text))  # by character
     for mention in document.gold:
-        first.setdefault(_surface(document.text, mention.start, mention.end), (mention.start, mention.entity))
-    taken = bytearray(len(document.text))  # by character
-    for mention in document.gold:
+        first.setdefault(" ".join(words_of(text[mention.start : mention.end])), mention)
         taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
-    gold, ignore = list(document.gold), list(document.ignore)
+    gold, ignore = list(document.gold), set(document.ignore)
     for span in sorted(generator(document), key=lambda span: (span.start - span.end, span.start)):  # longest first
-        surface = _surface(document.text, span.start, span.end)
         if taken.find(1, span.start, span.end) >= 0:
             continue  # in a link, around one, or in a longer span that was dealt with
-        where, entity = first.get(surface, (len(document.text), ""))
-        if set(surface.split()) <= own or (entity and (span.start < where or span.sure < options.later)):
-            ignore.append((span.start, span.end))
-        elif entity:
-            gold.append(Mention(span.start, span.end, entity))
-        elif span.sure >= options.usual:
-            ignore.append((span.start, span.end))
+        words = words_of(text[span.start : span.end])
+        linked = first.get(" ".join(words))
+        unsure = linked and (span.start < linked.start or span.sure < options.later)
+        if set(words) <= own or unsure or (not linked and span.sure >= options.usual):
+            ignore.add((span.start, span.end))
+        elif linked:
+            gold.append(Mention(span.start, span.end, linked.entity))
         else:
             continue
         taken[span.start : span.end] = b"\1" * (span.end - span.start)
-    return Document(document.id, document.text, tuple(gold), tuple(sorted(set(ignore))))
-
-
-def _surface(text: str, start: int, end: int) -> str:
-    return " ".join(words_of(text[start:end]))
+    return Document(document.id, text, tuple(gold), tuple(sorted(ignore)))
 
 
 def from_corpus(corpus: Corpus, numbers: Iterable[int]) -> Iterator[Article]:
@@ -196,33 +190,19 @@ def from_dumps(paths: Iterable[str | Path], wanted: Collection[str], *, advance:
     for path in paths:
         file = dump.look(Path(path))
         site = Site.from_siteinfo(file.header)
-        for raw in _pages(file, advance):
-            page = dump.read_page(raw)
-            title = site.title(page.title)
-            if title not in left or page.text is None or page.redirect is not None:
-                continue
-            plain = to_plain(page.source(), site)
-            if plain.anchors:  # the same title may be in another dump, without links
-                left.discard(title)
-                yield Article(title, plain.text, tuple(plain.anchors))
-
-
-def _pages(file: dump.Dump, advance: Advance) -> Iterator[bytes]:
-    buffer, done = b"", 0
-    try:
-        for position, block in file.blocks():
-            buffer += block
-            dump.refuse_long(file.path, len(buffer) - dump.PIECE)
-            advance(position - done)
-            done = position
-            if len(buffer) < dump.PIECE or PAGE not in buffer:
-                continue
-            found = dump.cut_pages(buffer)
-            yield from found.pages
-            buffer = found.tail
-    except DamagedError as error:
-        raise EbertError(f"{error}; get the file again") from None
-    yield from dump.cut_pages(buffer).pages
+        for piece in dump.whole_pages(file):
+            for raw in dump.cut_pages(piece.xml or b"").pages:
+                page = dump.read_page(raw)
+                title = site.title(page.title)
+                if title not in left or page.text is None or page.redirect is not None:
+                    continue
+                plain = to_plain(page.source(), site)
+                if plain.anchors:  # the same title may be in another dump, without links
+                    left.discard(title)
+                    yield Article(title, plain.text, tuple(plain.anchors))
+            if piece.damage:
+                raise EbertError(f"{piece.damage}; get the file again")
+            advance(piece.end - piece.start)
 
 
 def training_pages(corpus: Corpus, choice: PageChoice) -> NDArray[np.int64]:
@@ -254,9 +234,13 @@ def prepare(
         articles = [[found[name] for name in group if name in found] for group in names]
     else:
         articles = [from_corpus(corpus, group.tolist()) for group in (held, wanted)]  # type: ignore[misc]
+    make = partial(
+        documents, generator=generator, resolver=resolver, options=options,
+        words_of=partial(words_of, by=corpus.info.tokeniser),
+    )  # fmt: skip
     groups = {
-        HELD_OUT: islice(documents(articles[0], generator, resolver, options, as_linked=True), options.held_out),
-        TRAIN: islice(documents(articles[1], generator, resolver, options), options.documents),
+        HELD_OUT: islice(make(articles[0], as_linked=True), options.held_out),
+        TRAIN: islice(make(articles[1]), options.documents),
     }
     chosen = asdict(options)
     amounts = {name: chosen.pop(name) for name in ("documents", "held_out", "seed")}
@@ -278,24 +262,15 @@ def prepare(
 
 def write_documents(path: Path, documents: Iterable[Document]) -> dict[str, int]:
     """Write documents that are articles in our own layout, one a line; return how many, and what is in them."""
-    counts = {"documents": 0, "words": 0, "gold": 0, "left out": 0}
+    counts = Counter({"documents": 0, "words": 0, "gold": 0, "left out": 0})
     with files.replacing(path, "w") as file:
         for document in documents:
-            row = {**row_of(document), "title": document.id}  # so that its article can be left out of a table, say
+            row: dict[str, Any] = {"id": document.id, "text": document.text}
+            row["mentions"] = [{"start": m.start, "end": m.end, "entity": m.entity} for m in document.gold]
+            if document.ignore:
+                row["ignore"] = document.ignore
+            row["title"] = document.id  # so that its article can be left out of a table, say
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            counts["documents"] += 1
-            counts["words"] += len(document.text.split())
-            counts["gold"] += len(document.gold)
-            counts["left out"] += len(document.ignore)
-    return counts
-
-
-def row_of(document: Document) -> dict[str, Any]:
-    """Return a document in our own layout."""
-    row: dict[str, Any] = {"id": document.id, "text": document.text}
-    row["mentions"] = [{"start": m.start, "end": m.end, "entity": m.entity} for m in document.gold]
-    if document.ignore:
-        row["ignore"] = [list(span) for span in document.ignore]
-    if document.sentences:
-        row["sentences"] = list(document.sentences)
-    return row
+            words, gold, left_out = len(document.text.split()), len(document.gold), len(document.ignore)
+            counts.update({"documents": 1, "words": words, "gold": gold, "left out": left_out})
+    return dict(counts)

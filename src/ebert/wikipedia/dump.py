@@ -149,7 +149,7 @@ def refuse_long(path: Path, size: int) -> None:
 def pieces(dump: Dump) -> Iterator[Piece]:
     """Cut a dump. The cuts depend on the file alone, so that work that was stopped can go on."""
     if dump.kind in ("bz2", "gz"):
-        yield from _whole_pages(dump)
+        yield from whole_pages(dump)
         return
     cuts = _stream_starts(dump.path) if dump.kind == "streams" else range(PIECE, dump.size, PIECE)
     for number, (start, end) in enumerate(pairwise(chain([0], cuts, [dump.size]))):
@@ -177,7 +177,7 @@ def _stream_starts(path: Path) -> Iterator[int]:
             window = window[-overlap:]
 
 
-def _whole_pages(dump: Dump) -> Iterator[Piece]:
+def whole_pages(dump: Dump) -> Iterator[Piece]:
     """Unpack a file from its beginning and cut it behind pages."""
     buffer = bytearray()
     number = start = position = searched = 0

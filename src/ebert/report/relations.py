@@ -160,6 +160,7 @@ def make_report(
     splits = common_splits(runs)
     last = splits[-1]
     sections = [_macro(runs, splits, resamples), _curves(runs)]
+    headlines: list[str] = []
     if len(runs) > 1:
         found = [_differences(runs, split, resamples) for split in splits]
         headlines = [line for _, lines in found for line in lines]
@@ -168,7 +169,7 @@ def make_report(
             "over all samples and by how many of the two entities have a vector."
         )
         sections.append(Section("differences", "Differences", [text], [table for table, _ in found]))
-    else:
+    if not headlines:  # there is one run, or there are too few samples to compare
         f1 = {split: scores(runs[0].confusion(split)).macro()["f1"] for split in splits}
         headlines = [f"{split}: {runs[0].name} has a macro F1 of {value:.2f} %." for split, value in f1.items()]
     sections += [_relations(runs, last), _confusions(runs, last)]

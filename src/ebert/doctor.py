@@ -1,22 +1,19 @@
 """Check an installation, a store or a model; each finding says what to do."""
 
 import importlib.metadata
-import os
 import platform
 import shutil
 import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ebert import __version__, _names
 from ebert.errors import EbertError
-
-if TYPE_CHECKING:
-    from ebert.vectors.store import Vectors
 
 NEEDED = ("torch", "transformers", "tokenizers", "safetensors", "huggingface-hub", "numpy")
 OPTIONAL = {
@@ -38,21 +35,23 @@ class Check:
 
 def check_installation() -> Iterator[Check]:
     """Look at Python, the libraries and the machine."""
-    version = platform.python_version()
     old = sys.version_info < (3, 11)
-    yield Check("python", "bad" if old else "good", f"{version}{': 3.11 or newer is needed' if old else ''}")
+    needs = ": 3.11 or newer is needed" if old else ""
+    yield Check("python", "bad" if old else "good", platform.python_version() + needs)
     yield Check("ebert", "good", __version__)
-    for name in NEEDED:
+    for name, use in {**dict.fromkeys(NEEDED, ""), **OPTIONAL}.items():
         try:
             yield Check(name, "good", importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
-            yield Check(name, "bad", f"not installed: pip install {name}")
-    for name, use in OPTIONAL.items():
-        try:
-            yield Check(name, "good", importlib.metadata.version(name))
-        except importlib.metadata.PackageNotFoundError:
-            yield Check(name, "note", f"not installed; {use}")
-    yield _sqlite()
+            missing = f"not installed; {use}" if use else f"not installed: pip install {name}"
+            yield Check(name, "note" if use else "bad", missing)
+    try:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.execute("CREATE VIRTUAL TABLE t USING fts5 (x, detail = none)")
+        yield Check("sqlite", "good", sqlite3.sqlite_version)
+    except sqlite3.OperationalError as error:
+        why = f"{sqlite3.sqlite_version} lacks full-text search ({error}); use another Python"
+        yield Check("sqlite", "bad", why)
     mvn = shutil.which("mvn")
     use = "not found; needed only to get Google's BERTs where the hub cannot be reached (e.g. apt-get install maven)"
     yield Check("mvn", "good" if mvn else "note", mvn or use)
@@ -74,12 +73,13 @@ def check_cache() -> Iterator[Check]:
     little = "" if free > ROOM else "; getting a BERT takes 3 GB for a moment"
     yield Check("cache", "note" if little else "good", f"{folder}, {free / 1e9:.0f} GB free{little}")
     for encoder in cached():
-        problems = verify(encoder)
-        what = f"encoder {encoder.name}"
-        if problems:
-            yield Check(what, "bad", f"{'; '.join(problems)}; remove {encoder} and run 'ebert bert get' again")
-        else:
-            yield Check(what, "good", "all files as they were written")
+        problems = "; ".join(verify(encoder))
+        detail = (
+            f"{problems}; remove {encoder} and run 'ebert bert get' again"
+            if problems
+            else "all files as they were written"
+        )
+        yield Check(f"encoder {encoder.name}", "bad" if problems else "good", detail)
 
 
 def check_path(path: str) -> Iterator[Check]:
@@ -91,7 +91,7 @@ def check_path(path: str) -> Iterator[Check]:
         elif (folder / "ebert.json").exists():
             yield from _model(folder, path)
         elif (folder / "config.json").exists():
-            yield from _encoder(folder, path)
+            yield _encoder(folder, path)
         else:
             what = "neither a store (store.json), a model (ebert.json) nor an encoder (config.json)"
             yield Check(path, "bad", what)
@@ -107,8 +107,20 @@ def _store(folder: Path, name: str) -> Iterator[Check]:
 
     with Vectors.open(folder) as vectors:
         yield Check(name, "good", repr(vectors))
-        yield _hashes(vectors)
-        yield from _added(vectors)
+        if not vectors.info.sha256:
+            old = "not compared: stores of version 0.1 have no hashes; save it anew"
+            yield Check("files of the store", "note", old)
+        elif damaged := vectors.info.damaged(vectors.path):
+            yield Check("files of the store", "bad", f"{', '.join(damaged)}: not as written; restore the store")
+        else:
+            yield Check("files of the store", "good", "as they were written")
+        if added := sum(1 for _ in vectors.added()):  # which looks at their checksums
+            yield Check("added entities", "good", f"{added:,}, as they were written")
+        if unread := vectors.unread_additions():
+            what = f"{unread:,} bytes are no whole addition: one that was interrupted, or that is damaged"
+            yield Check(vectors.info.added, "note", what)
+        for other in sorted({path.name for path in vectors.path.glob("added-*.log")} - {vectors.info.added}):
+            yield Check(other, "note", "additions to another store than the one in this folder; they are not used")
         facts = vectors.describe()
         kinds: tuple[Kind, ...] = ("words", "entities")
         for kind in kinds:
@@ -118,100 +130,55 @@ def _store(folder: Path, name: str) -> Iterator[Check]:
                 broken += int((~np.isfinite(block)).any(axis=1).sum())
                 zero += int((~np.any(block, axis=1)).sum())
             wrong = names != facts[kind]
-            detail = f"{names:,} names for {facts[kind]:,} vectors"
-            yield Check(f"{kind} and their names", "bad" if wrong else "good", detail)
+            yield Check(
+                f"{kind} and their names", "bad" if wrong else "good", f"{names:,} names for {facts[kind]:,} vectors"
+            )
             if broken:
-                yield Check(
-                    f"{kind}' vectors", "bad", f"{broken:,} have values that are not numbers; restore the store"
-                )
+                what = f"{broken:,} have values that are not numbers; restore the store"
+                yield Check(f"{kind}' vectors", "bad", what)
             elif zero:
                 yield Check(f"{kind}' vectors", "note", f"{zero:,} of {facts[kind]:,} are all zeros")
 
 
-def _hashes(vectors: "Vectors") -> Check:
-    if not vectors.info.sha256:
-        return Check("files of the store", "note", "not compared: stores of version 0.1 have no hashes; save it anew")
-    if damaged := vectors.info.damaged(vectors.path):
-        return Check("files of the store", "bad", f"{', '.join(damaged)}: not as written; restore the store")
-    return Check("files of the store", "good", "as they were written")
-
-
-def _added(vectors: "Vectors") -> Iterator[Check]:
-    """Read all additions, whose checksums are looked at, and look for those that belong to another store."""
-    added = sum(1 for _ in vectors.added())
-    if added:
-        yield Check("added entities", "good", f"{added:,}, as they were written")
-    if unread := vectors.unread_additions():
-        what = f"{unread:,} bytes are no whole addition: one that was interrupted, or that is damaged"
-        yield Check(vectors.info.added, "note", what)
-    for other in sorted(vectors.path.glob("added-*.log")):
-        if other.name != vectors.info.added:
-            yield Check(other.name, "note", "additions to another store than the one in this folder; they are not used")
-
-
 def _model(folder: Path, name: str) -> Iterator[Check]:
     from ebert._io.trusted import locate
+    from ebert.bert.get import get_bert
+    from ebert.model.encoder import Encoder
     from ebert.model.folder import ModelInfo, encoder_of, load_alignment
+    from ebert.vectors.store import Vectors
 
     info = ModelInfo.read(folder)
     alignment = load_alignment(folder, info)
-    report = alignment.report
-    yield Check(name, "good", f"W from {alignment.source} to {alignment.target}, {report.pairs:,} pairs")
+    pairs = alignment.report.pairs
+    yield Check(name, "good", f"W from {alignment.source} to {alignment.target}, {pairs:,} pairs")
     try:
         store = locate(folder, info.vectors.name, ours=info.ours)
         yield from _store(store, str(store))
-        yield from _agrees(folder, store, info.vectors.fingerprint)
+        with Vectors.open(store) as vectors:
+            if vectors.fingerprint == info.vectors.fingerprint:
+                yield Check("model and store", "good", "belong together")
+            else:
+                yield Check("model and store", "bad", f"{folder} was fitted on other words; run 'ebert align' again")
     except EbertError as error:
         yield Check(info.vectors.name, "bad", str(error))
-    yield from _encoder_of(encoder_of(folder, info), info.encoder.fingerprint, folder)
-
-
-def _agrees(folder: Path, store: Path, fingerprint: str) -> Iterator[Check]:
-    from ebert.vectors.store import Vectors
-
-    with Vectors.open(store) as vectors:
-        if vectors.fingerprint == fingerprint:
-            yield Check("model and store", "good", "belong together")
-        else:
-            yield Check("model and store", "bad", f"{folder} was fitted on other words; run 'ebert align' again")
-
-
-def _encoder_of(name: str, fingerprint: str, folder: Path) -> Iterator[Check]:
-    from ebert.bert.get import get_bert
-    from ebert.model.encoder import Encoder
-
-    try:
-        place = (
-            get_bert(name) if Path(name).is_absolute() else get_bert(name, source="cache", local=False)
-        )  # a check fetches nothing
+    own = encoder_of(folder, info)
+    try:  # a check fetches nothing
+        place = get_bert(own) if Path(own).is_absolute() else get_bert(own, source="cache", local=False)
     except EbertError as error:
         yield Check("model and encoder", "note", f"not compared: {error}")
         return
-    encoder = Encoder.load(place)
-    if encoder.fingerprint == fingerprint:
-        yield Check("model and encoder", "good", f"belong together ({name})")
+    if Encoder.load(place).fingerprint == info.encoder.fingerprint:
+        yield Check("model and encoder", "good", f"belong together ({own})")
     else:
         yield Check("model and encoder", "bad", f"{folder} was fitted on another encoder; run 'ebert align' again")
 
 
-def _encoder(folder: Path, name: str) -> Iterator[Check]:
+def _encoder(folder: Path, name: str) -> Check:
     from ebert.bert.cache import MANIFEST, verify
     from ebert.model.encoder import Encoder
 
-    problems = verify(folder) if (folder / MANIFEST).exists() else []
-    if problems:
-        yield Check(name, "bad", "; ".join(problems))
-        return
-    encoder = Encoder.load(os.fspath(folder))
+    if (folder / MANIFEST).exists() and (problems := verify(folder)):
+        return Check(name, "bad", "; ".join(problems))
+    encoder = Encoder.load(str(folder))
     detail = f"{type(encoder.module).__name__}, width {encoder.width}, {len(encoder.tokenizer):,} wordpieces"
-    yield Check(name, "good", detail)
-
-
-def _sqlite() -> Check:
-    try:
-        with sqlite3.connect(":memory:") as connection:
-            connection.execute("CREATE VIRTUAL TABLE t USING fts5 (x, detail = none)")
-        connection.close()
-    except sqlite3.OperationalError as error:
-        return Check("sqlite", "bad", f"{sqlite3.sqlite_version} lacks full-text search ({error}); use another Python")
-    return Check("sqlite", "good", sqlite3.sqlite_version)
+    return Check(name, "good", detail)

@@ -111,9 +111,9 @@ def test_the_factory_takes_the_fields_of_the_options():
     [
         ({}, "needs a linker"),
         ({"linker": "x", "mentions": "ours"}, "unknown mentions 'ours'; choose one of own, doc.ents"),
-        ({"linker": "x", "alignment_mode": "near"}, "unknown alignment_mode 'near'"),
-        ({"linker": "x", "threshold": 1.5}, "threshold is 1.5; it is a probability"),
-        ({"linker": "x", "rounds": 0}, "rounds is 0"),
+        ({"linker": "x", "alignment_mode": "near"}, "unknown alignment-mode 'near'"),
+        ({"linker": "x", "threshold": 1.5}, "threshold is 1.5; it must be at least 0 and at most 1"),
+        ({"linker": "x", "rounds": 0}, "rounds is 0; it must be at least 1"),
         ({"linker": "x", "label": ""}, "label is empty"),
     ],
 )

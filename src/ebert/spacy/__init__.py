@@ -11,7 +11,6 @@ except ModuleNotFoundError:
     raise EbertError("the pipe ebert_linker needs spaCy: pip install 'ebert[spacy]'") from None
 
 from ebert.spacy.annotating import EXTENSIONS
-from ebert.spacy.component import EbertLinker
-from ebert.spacy.options import PipeOptions
+from ebert.spacy.component import EbertLinker, PipeOptions
 
 __all__ = ["EXTENSIONS", "EbertLinker", "PipeOptions"]

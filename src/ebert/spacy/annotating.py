@@ -5,14 +5,15 @@ moved to its border (`alignment_mode`), and what cannot be set is counted.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Literal
 
 from spacy.tokens import Doc, Span
 
 from ebert.linking.document import LinkedMention
-from ebert.spacy.options import Alignment
+
+Alignment = Literal["strict", "contract", "expand"]
 
 EXTENSIONS = ("ebert_probability", "ebert_null", "ebert_candidates", "ebert_url")
 """What a linked `Span` has after its underscore; None where nothing was linked."""
@@ -56,52 +57,36 @@ def annotate(
             counts[OVERLAPPING] += 1
             continue
         else:
-            gone.update(others)
+            gone |= others
             new.append(Span(doc, span.start, span.end, label=label))
         linked.append((span, mention))
     counts[OVERWRITTEN] += len(gone)
-    _set_entities(doc, new, gone)
+    for token in (token for entity in gone.values() for token in entity):  # spaCy leaves ids where an entity was
+        token.ent_id_ = token.ent_kb_id_ = ""
+    if new:
+        doc.ents = [*(entity for entity in doc.ents if entity.start not in gone), *new]
     for span, mention in linked:
-        _set_link(span, mention)
+        for token in span:
+            token.ent_kb_id_ = mention.entity
+        # Plain values, so that they survive Doc.to_bytes, and with it DocBin and nlp.pipe(n_process=...).
+        candidates = [asdict(one) for one in mention.candidates]
+        for name, value in zip(EXTENSIONS, (mention.probability, mention.null, candidates, mention.url), strict=True):
+            span._.set(name, value)
     return +counts
 
 
 def _placed(
     doc: Doc, mentions: Sequence[LinkedMention], mode: Alignment, counts: Counter[str]
-) -> list[tuple[Span, LinkedMention]]:
-    """Find the tokens of mentions, the likeliest first: no token is in two of them."""
+) -> Iterator[tuple[Span, LinkedMention]]:
+    """Yield the tokens of mentions, the likeliest first: no token is in two of them."""
     taken: set[int] = set()
-    placed = []
     for mention in sorted(mentions, key=lambda one: (-one.probability, one.start)):
         span = doc.char_span(mention.start, mention.end, alignment_mode=mode)
         if span is None or not len(span):
             counts[BETWEEN] += 1
-            continue
-        tokens = range(span.start, span.end)
-        if not taken.isdisjoint(tokens):
+        elif not taken.isdisjoint(range(span.start, span.end)):
             counts[SHARED] += 1
-            continue
-        counts[MOVED] += (span.start_char, span.end_char) != (mention.start, mention.end)
-        taken.update(tokens)
-        placed.append((span, mention))
-    return placed
-
-
-def _set_entities(doc: Doc, new: Sequence[Span], gone: dict[int, Span]) -> None:
-    if not new:
-        return
-    kept = [entity for entity in doc.ents if entity.start not in gone]
-    for entity in gone.values():  # spaCy leaves ids where an entity was
-        for token in entity:
-            token.ent_id_ = token.ent_kb_id_ = ""
-    doc.ents = [*kept, *new]
-
-
-def _set_link(span: Span, mention: LinkedMention) -> None:
-    for token in span:
-        token.ent_kb_id_ = mention.entity
-    # Plain values, so that they survive Doc.to_bytes, and with it DocBin and nlp.pipe(n_process=...).
-    candidates: list[dict[str, Any]] = [asdict(one) for one in mention.candidates]
-    values = (mention.probability, mention.null, candidates, mention.url)
-    for name, value in zip(EXTENSIONS, values, strict=True):
-        span._.set(name, value)
+        else:
+            counts[MOVED] += (span.start_char, span.end_char) != (mention.start, mention.end)
+            taken.update(range(span.start, span.end))
+            yield span, mention

@@ -1,16 +1,17 @@
-"""The pipe ``ebert_linker``: how it links, and how it is saved with the pipeline it is part of.
+"""The pipe ``ebert_linker``: its settings, how it links, and how it is saved with the pipeline it is part of.
 
 Its settings are those of the pipeline's config. What it saves itself is where the linker was, or a copy of it; if
 another config is given when the pipeline is loaded, that counts (as with spaCy's span ruler).
 """
 
+import inspect
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_origin
 
 import srsly
 from spacy.language import Language
@@ -19,20 +20,63 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ebert._io import files, trusted
+from ebert._options import Options, option
 from ebert.errors import EbertError
 from ebert.linking.document import Document, LinkedMention
-from ebert.spacy.annotating import EXTENSIONS, annotate, register
-from ebert.spacy.options import FACTORY, PipeOptions
+from ebert.spacy.annotating import EXTENSIONS, Alignment, annotate, register
 from ebert.text.passage import Mention
 
 if TYPE_CHECKING:
     from ebert.linking.linker import Linker
 
+FACTORY = "ebert_linker"
 FORMAT = 1
 RECORD, LINKER, VECTORS = "pipe.json", "linker", "vectors"
 WHAT = "a saved ebert_linker"
 
+Mentions = Literal["own", "doc.ents"]
+
 register()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipeOptions(Options):
+    """The settings of the pipe: the keys of its part of a pipeline's config."""
+
+    linker: str | None = option(None, "A folder of `ebert link train` or `ebert align`, or `starter`; no default.")
+    vectors: str | None = option(None, "Where the linker's store is now, if not where it was.")
+    mentions: Mentions = option(
+        "own", "`own`: find and link entities; `doc.ents`: link those that earlier pipes found."
+    )
+    threshold: float | None = option(
+        None,
+        "Leave out links that are less probable; if not given, what the linker was saved with (own mentions) or 0.",
+        low=0,
+        high=1,
+    )
+    rounds: int | None = option(None, "Iterations of refinement, if not those of the linker; 1 is none.", low=1)
+    overwrite: bool = option(
+        False,
+        "Whether own mentions take the place of entities they overlap, and links that of a `kb_id` that is there.",
+    )
+    label: str = option("ENTITY", "The label of entities that no earlier pipe found.")
+    alignment_mode: Alignment = option(
+        "expand", "A mention that is not whole tokens: `expand` or `contract` it, or leave it out (`strict`)."
+    )
+    device: str | None = option(None, "Where the encoder runs: cpu, cuda, mps, ...")
+    copy_linker: bool = option(
+        False, "Whether `to_disk` and `to_bytes` write a copy of the linker and its store, not just where they are."
+    )
+
+    def __post_init__(self) -> None:
+        if not self.linker:
+            raise EbertError(
+                f"{FACTORY} needs a linker: nlp.add_pipe('{FACTORY}', config={{'linker': ...}}) "
+                "with a folder of 'ebert link train' or 'ebert align', or 'starter'"
+            )
+        if not self.label:
+            raise EbertError("label is empty; spaCy drops entities without a label")
+        self.check()
 
 
 class EbertLinker(Pipe):
@@ -52,14 +96,22 @@ class EbertLinker(Pipe):
     def linker(self) -> "Linker":
         """The linker, which is loaded on first use."""
         if self._linker is None:
-            self._linker = self._load()
-            self._process = os.getpid()
+            from ebert.linking.linker import Linker
+
+            options = self.options
+            path, vectors = self._place or (str(options.linker), options.vectors)
+            try:
+                self._linker = Linker.from_pretrained(
+                    path, vectors=vectors, rounds=options.rounds, device=options.device
+                )
+            except EbertError as error:
+                raise EbertError(f"the pipe {self.name!r} cannot load its linker: {error}") from None
         elif self._process != os.getpid():
             import torch
 
             # The threads of torch did not come along when this process was forked: waiting for them would be for ever.
             torch.set_num_threads(1)
-            self._process = os.getpid()
+        self._process = os.getpid()
         return self._linker
 
     @property
@@ -85,7 +137,6 @@ class EbertLinker(Pipe):
         A document that cannot be linked goes to the error handler, alone, and the others go on.
         """
         linker = self.linker  # what is wrong with it is no fault of a document
-        handler: Callable[..., Any] = self.get_error_handler()
         for docs in minibatch(stream, batch_size):  # type: ignore[no-untyped-call]
             dropped = linker.dropped.copy()
             found: list[tuple[LinkedMention, ...]] | None = None
@@ -97,21 +148,22 @@ class EbertLinker(Pipe):
                 try:
                     self.set_annotations([doc], self.predict([doc]) if found is None else [found[number]])
                 except Exception as error:
-                    handler(self.name, self, [doc], error)
+                    self.get_error_handler()(self.name, self, [doc], error)
                 else:
                     yield doc
 
     def predict(self, docs: Sequence[Doc]) -> list[tuple[LinkedMention, ...]]:
         """Link documents; nothing is set."""
-        if self.options.mentions == "own":
-            documents = [Document(str(number), doc.text) for number, doc in enumerate(docs, 1)]
-            return [one.mentions for one in self.linker.link(documents, threshold=self.options.threshold)]
-        documents = [Document(str(number), doc.text, _given(doc)) for number, doc in enumerate(docs, 1)]
-        least = self.options.threshold or 0.0
-        return [
-            tuple(mention for mention in one.mentions if mention.probability >= least)
-            for one in self.linker.disambiguate(documents)
-        ]
+        threshold, own = self.options.threshold, self.options.mentions == "own"
+        documents = []
+        for number, doc in enumerate(docs, 1):
+            # The linker asks where the entities of earlier pipes stand and not what is said to be there.
+            given = [Mention(one.start_char, one.end_char, one.label_) for one in doc.ents if not own]
+            documents.append(Document(str(number), doc.text, tuple(given)))
+        if own:
+            return [one.mentions for one in self.linker.link(documents, threshold=threshold)]
+        linked = self.linker.disambiguate(documents)
+        return [tuple(mention for mention in one if mention.probability >= (threshold or 0.0)) for one in linked]
 
     def set_annotations(self, docs: Sequence[Doc], found: Sequence[Sequence[LinkedMention]]) -> None:
         """Set what `predict` gave."""
@@ -121,54 +173,19 @@ class EbertLinker(Pipe):
                 doc, mentions, label=options.label, overwrite=options.overwrite, alignment_mode=options.alignment_mode
             )
 
-    def _load(self) -> "Linker":
-        from ebert.linking.linker import Linker
-
-        options = self.options
-        path, vectors = self._place or (str(options.linker), options.vectors)
-        try:
-            return Linker.from_pretrained(path, vectors=vectors, rounds=options.rounds, device=options.device)
-        except EbertError as error:
-            raise EbertError(f"the pipe {self.name!r} cannot load its linker: {error}") from None
-
     # Saving
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:  # noqa: ARG002
         """Write where the linker is, or a copy of it; there is nothing to `exclude`."""
-        folder = Path(path)
-        if self.options.copy_linker:
+        folder, options = Path(path), self.options
+        if options.copy_linker:
             self._copy(folder)
-        files.write_json(folder / RECORD, self._record())
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "EbertLinker":  # noqa: ARG002
-        """Take what `to_disk` wrote; the linker is loaded from there when the first document comes."""
-        folder = Path(path).absolute()
-        return self._restore(files.read_json(folder / RECORD, WHAT), folder)
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:  # noqa: ARG002
-        """Return what `to_disk` writes."""
-        with tempfile.TemporaryDirectory(prefix="ebert-spacy-") as name:
-            self.to_disk(name)
-            paths = sorted(path for path in Path(name).rglob("*") if path.is_file())
-            return srsly.msgpack_dumps({path.relative_to(name).as_posix(): path.read_bytes() for path in paths})
-
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "EbertLinker":  # noqa: ARG002
-        """Take what `to_bytes` gave; a copy of a linker stands in a temporary folder as long as the pipe is there."""
-        from ebert._io.files import remove_with
-
-        folder = Path(tempfile.mkdtemp(prefix="ebert-spacy-"))
-        remove_with(self, folder)
-        for name, content in srsly.msgpack_loads(data).items():
-            path = folder / name
-            if not path.resolve().is_relative_to(folder.resolve()):
-                raise EbertError(f"these bytes are not {WHAT}: they have a file {name!r} outside their folder")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        return self.from_disk(folder)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Let other processes load the same linker: what is sent to them is where it is."""
-        return _again, (self.name, self.options, self._place, self.get_error_handler())
+        place = self._place or (_absolute(options.linker), _absolute(options.vectors))
+        record = {
+            "format": FORMAT, "copy": options.copy_linker, "linker": options.linker, "vectors": options.vectors,
+            "place": place, "saved_here": trusted.mark(options.linker, options.vectors, *place),
+        }  # fmt: skip
+        files.write_json(folder / RECORD, record)
 
     def _copy(self, folder: Path) -> None:
         linker = self.linker
@@ -178,25 +195,17 @@ class EbertLinker(Pipe):
                 f"the linker of the pipe {self.name!r} finds spans with {named}, which "
                 "cannot be copied; set copy_linker to false, and its generator again after loading"
             )
-        if linker.vectors.path.resolve() == (folder / VECTORS).resolve():
-            return  # the pipeline was loaded from there: all is in its place
-        linker.save_pretrained(folder / LINKER)
-        linker.vectors.save(folder / VECTORS, overwrite=True).close()
+        if linker.vectors.path.resolve() != (folder / VECTORS).resolve():  # else the pipeline was loaded from there
+            linker.save_pretrained(folder / LINKER)
+            linker.vectors.save(folder / VECTORS, overwrite=True).close()
 
-    def _record(self) -> dict[str, Any]:
-        options = self.options
-        place = self._place or (_absolute(options.linker), _absolute(options.vectors))
-        return {
-            "format": FORMAT,
-            "copy": options.copy_linker,
-            "linker": options.linker,
-            "vectors": options.vectors,
-            "place": place,
-            "saved_here": trusted.mark(options.linker, options.vectors, *place),
-        }
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "EbertLinker":  # noqa: ARG002
+        """Take what `to_disk` wrote, if the config has not been given another linker since.
 
-    def _restore(self, record: dict[str, Any], folder: Path) -> "EbertLinker":
-        """Take the saved linker, if the config has not been given another one since."""
+        The linker is loaded from there when the first document comes.
+        """
+        folder = Path(path).absolute()
+        record = files.read_json(folder / RECORD, WHAT)
         if record.get("format") != FORMAT:
             raise EbertError(
                 f"{folder} has format {record.get('format')}; this version of ebert reads {FORMAT}: upgrade ebert"
@@ -222,10 +231,28 @@ class EbertLinker(Pipe):
             self._place = linker, vectors if store == self.options.vectors else self.options.vectors
         return self
 
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:  # noqa: ARG002
+        """Return what `to_disk` writes."""
+        with tempfile.TemporaryDirectory(prefix="ebert-spacy-") as name:
+            self.to_disk(name)
+            paths = sorted(path for path in Path(name).rglob("*") if path.is_file())
+            return srsly.msgpack_dumps({path.relative_to(name).as_posix(): path.read_bytes() for path in paths})
 
-def _given(doc: Doc) -> tuple[Mention, ...]:
-    """Return the entities of earlier pipes; the linker asks where they stand and not what is said to be there."""
-    return tuple(Mention(entity.start_char, entity.end_char, entity.label_) for entity in doc.ents)
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "EbertLinker":  # noqa: ARG002
+        """Take what `to_bytes` gave; a copy of a linker stands in a temporary folder as long as the pipe is there."""
+        folder = Path(tempfile.mkdtemp(prefix="ebert-spacy-"))
+        files.remove_with(self, folder)
+        for name, content in srsly.msgpack_loads(data).items():
+            path = folder / name
+            if not path.resolve().is_relative_to(folder.resolve()):
+                raise EbertError(f"these bytes are not {WHAT}: they have a file {name!r} outside their folder")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        return self.from_disk(folder)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let other processes load the same linker: what is sent to them is where it is."""
+        return _again, (self.name, self.options, self._place, self.get_error_handler())
 
 
 def _absolute(path: str | None) -> str | None:
@@ -234,9 +261,7 @@ def _absolute(path: str | None) -> str | None:
     return str(place) if place is not None and place.is_dir() else None
 
 
-def _again(
-    name: str, options: PipeOptions, place: tuple[str, str | None] | None, handler: Callable[..., Any]
-) -> EbertLinker:
+def _again(name: str, options: PipeOptions, place: tuple[str, str | None] | None, handler: Any) -> EbertLinker:
     """Make a pipe again in another process."""
     pipe = EbertLinker(name, options=options)
     pipe._place = place
@@ -244,29 +269,22 @@ def _again(
     return pipe
 
 
-@Language.factory(
+def make_ebert_linker(nlp: Language, name: str, **settings: Any) -> EbertLinker:  # noqa: ARG001
+    """Make the pipe of a config: spaCy calls this, with the fields of `PipeOptions`."""
+    return EbertLinker(name, options=PipeOptions(**settings))
+
+
+# spaCy checks a config against the signature of the factory. What is one of several words is checked by the options.
+make_ebert_linker.__signature__ = inspect.Signature([  # type: ignore[attr-defined]
+    *list(inspect.signature(make_ebert_linker).parameters.values())[:2],
+    *(
+        one.replace(annotation=str if get_origin(one.annotation) is Literal else one.annotation, default=one.empty)
+        for one in inspect.signature(PipeOptions).parameters.values()
+    ),
+])  # fmt: skip
+Language.factory(
     FACTORY,
     assigns=["doc.ents", "token.ent_iob", "token.ent_type", "token.ent_kb_id", *(f"span._.{n}" for n in EXTENSIONS)],
     default_config={field.name: field.default for field in fields(PipeOptions)},
+    func=make_ebert_linker,
 )
-def make_ebert_linker(
-    nlp: Language,  # noqa: ARG001
-    name: str,
-    linker: str | None,
-    vectors: str | None,
-    mentions: str,
-    threshold: float | None,
-    rounds: int | None,
-    overwrite: bool,
-    label: str,
-    alignment_mode: str,
-    device: str | None,
-    copy_linker: bool,
-) -> EbertLinker:
-    """Make the pipe of a config: spaCy calls this, with the fields of `PipeOptions`."""
-    given: dict[str, Any] = {
-        "linker": linker, "vectors": vectors, "mentions": mentions, "threshold": threshold, "rounds": rounds,
-        "overwrite": overwrite, "label": label, "alignment_mode": alignment_mode, "device": device,
-        "copy_linker": copy_linker,
-    }  # fmt: skip
-    return EbertLinker(name, options=PipeOptions(**given))

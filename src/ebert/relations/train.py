@@ -63,21 +63,15 @@ def train(
             samples[name] = fixed_subset(samples[name], most)
     labels = labels_of(samples["train"], paths["train"].name)
     check_labels(samples["dev"], labels)
-    info: dict[str, Any] = {
-        "kind": "relations",
-        "format": FORMAT,
-        "ebert": __version__,
-        "command": command,
-        "mode": mode,
-        "options": asdict(options),
-        "resolving": {**asdict(resolving), "ids": _table(ids)},
-        "model": runs.describe(model),
-        "data": {
-            name: {"file": path.name, "sha256": files.sha256(path), "samples": len(samples[name])}
-            for name, path in paths.items()
-        },
-        "names": _names(data, labels),
+    sources = {
+        name: {"file": path.name, "sha256": files.sha256(path), "samples": len(samples[name])}
+        for name, path in paths.items()
     }
+    info: dict[str, Any] = {
+        "kind": "relations", "format": FORMAT, "ebert": __version__, "command": command, "mode": mode,
+        "options": asdict(options), "resolving": {**asdict(resolving), "ids": _table(ids)},
+        "model": runs.describe(model), "data": sources, "names": _names(data, labels),
+    }  # fmt: skip
     with runs.alone(out):
         if (done := runs.begin(out, info, SAME)) is not None:
             say(f"{out} is complete already")

@@ -69,7 +69,7 @@ Run = Callable[[Sequence[Item], Pause], Sequence[Result | Exception]]
 class BatchQueue(Generic[Item, Result]):
     """A line of jobs and the threads that work on it.
 
-    >>> with BatchQueue("doubling", lambda items, pause: [2 * item for item in items]) as lane:
+    >>> with BatchQueue("doubling", lambda items, pause: [2 * item for item in items]) as queue:
     ...     queue.submit(21).result()
     42
     """

@@ -60,7 +60,8 @@ def _read(
         try:
             add(id_of(row, number), own, row, reading)
         except UNREADABLE as error:
-            raise reading.problem(where, f"{unreadable} ({error!r})") from None
+            why = f"there is no {error}" if isinstance(error, KeyError) else repr(error)
+            raise reading.problem(where, f"{unreadable} ({why})") from None
 
 
 def _add_own(name: Any, text: str, row: Row, reading: Reading) -> None:

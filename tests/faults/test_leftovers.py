@@ -63,7 +63,7 @@ def test_doctor_removes_what_is_ours_and_stale_and_nothing_else(tmp_path, ebert,
     at_work = [name for name in left if name.startswith(".slow.")]
     lock = "home/bert/.bert-base-cased.lock"
     ours = [name for name in left if name.endswith(".ebert-tmp") and "/new/" not in name and name not in at_work]
-    assert (len(ours), len(at_work)) == (4, 1)  # of the encoder: what was fetched, and what is made of it
+    assert (len(ours), len(at_work)) == (3, 1)
     thesis = [".thesis", ".thesis.tex.k3_x9a1z", ".notes.0123456789ab.tmp", ".mine.0123456789ab.ebert-tmp"]
     for name in thesis:
         (tmp_path / "work" / name).mkdir()

@@ -1,5 +1,6 @@
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -122,3 +123,12 @@ def test_other_types_than_float_are_refused(tmp_path):
     write_bundle(tmp_path / "v", {"a": np.zeros(2)}, dtype=3)
     with pytest.raises(EbertError, match="a is of TensorFlow's type 3"):
         Bundle.open(tmp_path / "v").read("a")
+
+
+@pytest.mark.parametrize("size", [20, 28])
+def test_a_size_that_is_not_the_shapes_is_refused(tmp_path, size):
+    write_bundle(tmp_path / "variables", {"a": np.zeros((2, 3)), "b": np.zeros(9)})
+    bundle = Bundle.open(tmp_path / "variables")
+    wrong = replace(bundle, entries={"a": bundle.entries["a"]._replace(size=size)})
+    with pytest.raises(EbertError, match=f"a has {size} bytes, which shape"):
+        wrong.read("a")

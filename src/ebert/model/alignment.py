@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ebert._io import files
 from ebert.errors import EbertError
-from ebert.model.options import AlignmentOptions, AlignmentReport
+from ebert.model.options import AlignmentOptions, AlignmentReport, LearningReport
 from ebert.vectors.store import Vectors
 
 Matrix = NDArray[np.float64]
@@ -56,6 +56,7 @@ class Alignment:
     target: int
     options: AlignmentOptions
     report: AlignmentReport
+    learned: LearningReport | None = None  # how W was learned on from there, if it was
 
     def __repr__(self) -> str:
         return f"Alignment({self.options.method}, from {self.source} to {self.target}, {self.report.pairs:,} words)"
@@ -91,6 +92,10 @@ class Alignment:
         constant = bias.astype(np.float32) if options.intercept else None
         return cls(single, constant, source, target, options, report)
 
+    def learning(self) -> dict[str, Any]:
+        """Return how W was learned, for records of what was made with it; nothing if it was not."""
+        return {"learned": asdict(self.learned)} if self.learned else {}
+
     def project(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Project entity vectors, shape (n, source), into the encoder's space, shape (n, target)."""
         if vectors.ndim != 2 or vectors.shape[1] != self.source:
@@ -110,6 +115,8 @@ class Alignment:
         from safetensors.numpy import save
 
         facts = asdict(self)
+        if self.learned is None:
+            del facts["learned"]
         tensors = {name: facts.pop(name) for name in ("weight", "bias")}
         with files.replacing(Path(path)) as file:
             present = {name: tensor for name, tensor in tensors.items() if tensor is not None}
@@ -125,12 +132,15 @@ class Alignment:
                 facts = json.loads(file.metadata()["ebert"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             options, report = AlignmentOptions(**facts["options"]), AlignmentReport(**facts["report"])
+            learned = LearningReport(**facts["learned"]) if "learned" in facts else None
             _check(tensors, options, facts["source"], facts["target"])
         except FileNotFoundError:
             raise EbertError(f"there is no alignment at {path}; make one with 'ebert align'") from None
         except (SafetensorError, OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise EbertError(f"{path} is damaged ({error}); make it again with 'ebert align'") from None
-        return cls(tensors.get("weight"), tensors.get("bias"), facts["source"], facts["target"], options, report)
+        return cls(
+            tensors.get("weight"), tensors.get("bias"), facts["source"], facts["target"], options, report, learned
+        )
 
 
 def _check(tensors: Mapping[str, NDArray[Any]], options: AlignmentOptions, source: object, target: object) -> None:

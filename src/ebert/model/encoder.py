@@ -6,7 +6,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -261,6 +261,23 @@ def only(body: nn.Module, places: tuple[Tensor, Tensor]) -> Iterator[None]:
     finally:
         with _HOOKS:
             hook.remove()
+
+
+def fast_bf16(device: torch.device) -> bool:
+    """Return whether products in bfloat16 are fast: on GPUs, and on processors that say that they have them."""
+    if device.type != "cpu":
+        return device.type == "cuda" and torch.cuda.is_bf16_supported()
+    return bool(flags() & {"avx512_bf16", "amx_bf16"})
+
+
+@cache
+def flags() -> frozenset[str]:
+    """Return what the processor can do, as Linux names it; where it cannot be told, nothing."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return frozenset()
+    return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
 
 
 def move(module: nn.Module, device: Device, dtype: torch.dtype | None = None) -> None:

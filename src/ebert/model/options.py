@@ -1,11 +1,12 @@
 """What can be chosen about a model: the mode of injection (Section 3.2), and how W is fitted (Section 3.1)."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from ebert._options import Options, option
 from ebert.errors import EbertError
 
+MASK = "[MASK]"  # is understood in every text, whatever an encoder calls its mask
 Mode = Literal["bert", "concat", "replace"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
@@ -63,6 +64,46 @@ class AlignmentOptions(Options):
             raise EbertError(f"ridge goes with the method 'linear', not {self.method!r}")
         if (self.intercept or self.weight_power) and self.method == "none":
             raise EbertError("the method 'none' fits nothing: intercept and weight_power do not go with it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningOptions(Options):
+    """How W is learned through the encoder; the defaults were chosen on held-out passages."""
+
+    steps: int = option(4000, "Gradient steps at most.", low=1)
+    minutes: float | None = option(None, "Time for the steps at most, without loading and measuring.", above=0)
+    rate: float = option(3e-4, "Adam's learning rate, which falls linearly.", above=0)
+    tokens: int = option(1000, "Wordpieces in a batch.", low=16)
+    longest: int = option(30, "Wordpieces of a passage at most; longer ones are not used.", low=8)
+    passages: int = option(150_000, "Passages to learn from, at most.", low=1)
+    held_passages: int = option(2000, "Passages to measure on, at most; their pages are not learned from.", low=1)
+    mask: float = option(0.25, "Share of the content words that are masked.", above=0, high=1)
+    evaluate: int = option(250, "Steps between two measurements, each with a checkpoint.", low=1)
+    patience: int = option(3, "Measurements without a better loss before it stops.", low=1)
+    precision: Literal["auto", "fp32", "bf16"] = option(
+        "auto", "What the encoder computes in; auto takes bf16 where the processor has it."
+    )
+    seed: int = option(0, "Decides which passages and words are taken, and their order.", low=0)
+
+
+@dataclass(frozen=True, slots=True)
+class LearningReport:
+    """What learning achieved: the mean loss of masked words in held-out passages, by mode."""
+
+    steps: int
+    best_step: int
+    """The step whose state was kept."""
+    seconds: float
+    passages: int
+    held_out: int
+    left_out: int
+    """Titles whose passages were not used."""
+    without: dict[str, float]
+    """With a vector of zeros in the place of each entity."""
+    least_squares: dict[str, float]
+    learned: dict[str, float]
+    options: dict[str, Any]
+    precision: str
 
 
 @dataclass(frozen=True, slots=True)

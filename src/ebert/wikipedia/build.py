@@ -32,7 +32,7 @@ from ebert.wikipedia.options import CorpusOptions
 from ebert.wikipedia.site import Site
 
 MANIFEST = "build.json"
-FORMAT = 1  # of the parts
+FORMAT = 2  # of the parts
 LICENCE = "CC BY-SA 4.0, text of Wikipedia"
 
 _WIKIPEDIA = re.compile(r"<sitename>Wikipedia</sitename>|<dbname>[a-z_]+wiki</dbname>|//[a-z-]+\.wikipedia\.org/")

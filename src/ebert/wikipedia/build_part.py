@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ebert._io import files
 from ebert.errors import EbertError
+from ebert.wikipedia import passages
 from ebert.wikipedia.dump import Page
 from ebert.wikipedia.names import Scan, scan
 from ebert.wikipedia.options import CorpusOptions
@@ -71,6 +72,7 @@ class CorpusPart:
     anchor_length: Array
     anchor_title: Array
     redirects: Array  # (redirects, 2): from, to
+    passages: Array  # bytes: JSON lines
     info: dict[str, Any]  # pages read, skipped by reason, whether any page begins here, what cannot be read
     head: bytes  # the end of a page that began in the part before
     tail: bytes  # the beginning of a page that ends in the part after
@@ -117,6 +119,7 @@ class PartMaker:
         self._pages = array("q")  # four numbers a page: title, first character, end of the opening, anchors
         self._anchors = array("q")  # three numbers an anchor: first character, end, title
         self._redirects = array("q")  # two numbers a redirect
+        self._passages: list[str] = []  # JSON lines
         self.skipped, self._read = Skipped(), 0
 
     def add(self, page: Page) -> None:
@@ -161,6 +164,7 @@ class PartMaker:
             page_anchors=anchors.astype(np.uint32),
             **_place(found, *_columns(self._anchors, 3)),
             redirects=np.array(self._redirects, np.uint32).reshape(-1, 2),
+            passages=np.frombuffer("".join(self._passages).encode("utf-8", "replace"), np.uint8),
             info={"read": self._read, "skipped": self.skipped.value(), **info},
             head=head,
             tail=tail,
@@ -175,6 +179,8 @@ class PartMaker:
         return None
 
     def _add_text(self, title: str, plain: Plain) -> None:
+        if self._options.passages:
+            self._passages.append(passages.to_lines(title, plain))
         if any(one.end == other.start for one, other in itertools.pairwise(plain.anchors)):
             plain = _apart(plain)
         text, anchors, opening = _lower(plain) if self._options.lowercase else plain

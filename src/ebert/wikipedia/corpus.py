@@ -44,6 +44,7 @@ class CorpusInfo:
     version: str = ""
     format: int = FORMAT
     tokeniser: str = DEFAULT
+    passages: bool = False  # whether sentences about pages were kept
 
     def write(self, folder: Path) -> None:
         """Write `corpus.json`."""
@@ -129,7 +130,7 @@ ARRAYS: dict[str, str] = {field.name: get_args(field.type)[1] for field in field
 
 
 def _lines(path: Path, count: int) -> list[str]:
-    """Read a file of names, one a line."""
+    """Read a file of names, one per line."""
     try:
         names = path.read_bytes().decode("utf-8").split("\n")[:-1]
     except (FileNotFoundError, UnicodeDecodeError) as error:

@@ -68,7 +68,7 @@ class NameList:
         return NameList(data, places)
 
     def write(self, path: Path) -> None:
-        """Write the names, one a line."""
+        """Write the names, one per line."""
         with path.open("wb") as file:
             file.write(self.data.data)
 

@@ -18,6 +18,7 @@ class CorpusOptions(Options):
         "0", "Numbers of the namespaces to read, with commas between them; articles are in 0.", metavar="TEXT"
     )
     tokeniser: str = option(tokens.DEFAULT, f"How text is split into words: {', '.join(tokens.TOKENISERS)}.")
+    passages: bool = option(True, "Keep sentences about each page, which 'ebert align --learn' needs.")
     keep_going: bool = option(False, "Take what can be read of a damaged dump.")
 
     def check(self) -> None:
@@ -36,4 +37,9 @@ class CorpusOptions(Options):
 
     def identity(self) -> dict[str, Any]:
         """Return everything that the corpus depends on."""
-        return {"lowercase": self.lowercase, "namespaces": sorted(self.numbers), "tokeniser": self.tokeniser}
+        return {
+            "lowercase": self.lowercase,
+            "namespaces": sorted(self.numbers),
+            "tokeniser": self.tokeniser,
+            "passages": self.passages,
+        }

@@ -1,7 +1,7 @@
 """A fixed choice of LAMA's questions: those that stores can be asked, some of each relation."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ebert.probing.lama import read_lama
@@ -13,7 +13,7 @@ DATA = Path(__file__).parents[2] / "shared" / "data" / "lama.tar.xz"
 def load(path: Path) -> Questions:
     """Read LAMA; a subject's entity is the one with its name."""
     lama = read_lama(path)
-    lama.questions = [question.about(question.subject) for question in lama.questions]
+    lama.questions = [replace(question, entity=question.subject) for question in lama.questions]
     return lama
 
 

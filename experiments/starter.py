@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--bert", default="bert-base-cased")
     parser.add_argument("--dim", type=int, default=256)
     parser.add_argument("--entities", type=int, default=20_000)
-    parser.add_argument("--keep", action="append", default=[], help="a file of titles, one a line")
+    parser.add_argument("--keep", action="append", default=[], help="a file of titles, one per line")
     parser.add_argument("--surfaces", type=int, default=3, help="least count of a mention")
     parser.add_argument("--weight-power", type=float, default=0.6)
     parser.add_argument("--intercept", action=argparse.BooleanOptionalAction, default=True)

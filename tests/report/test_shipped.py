@@ -11,7 +11,7 @@ SHIPPED = Path(__file__).parents[2] / "results" / "lama"
 OTHER_COPY = {"P131", "P276", "P279", "P361", "P1376"}  # where our copy of LAMA is known to differ
 
 
-@pytest.fixture(scope="module", params=["best", "paper"])
+@pytest.fixture(scope="module", params=["best", "published-recipe"])
 def run(request):
     return read_run(SHIPPED / request.param)
 

@@ -1,4 +1,4 @@
-"""What a report is made of (sections of text, tables and plots), and a report as HTML, Markdown, CSV and SVG files.
+"""The parts of a report (sections of text, tables and plots), and writing it as HTML, Markdown, CSV and SVG files.
 
 The HTML page needs nothing else: style, script and plots are inside. Neither torch nor numpy is imported.
 """
@@ -34,7 +34,7 @@ Cell = str | int | float | Interval | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions(Options):
-    """What may be chosen about a report on probing runs."""
+    """The options of a report on probing runs."""
 
     all_relations: bool = option(False, "Draw all relations, not only those with a change of 7.5 points.")
     examples: int = option(10, "Questions gained and lost to show.", low=1)
@@ -108,6 +108,7 @@ class ReportDocument:
     """A whole report."""
 
     title: str
+    conclusion: str  # what came out, in one sentence
     about: Sequence[tuple[str, str]]  # of every run: what it is, the command that made it
     warnings: Sequence[str]
     headlines: Sequence[str]
@@ -150,6 +151,7 @@ def write_report(
         "kind": "report",
         "format": 1,
         "runs": list(runs),
+        "conclusion": report.conclusion,
         "headlines": list(report.headlines),
         "warnings": list(report.warnings),
         "tables": [table.key for table in tables],
@@ -190,7 +192,7 @@ def as_html(report: ReportDocument) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(report.title)}</title>\n<style>\n{data_file('page.css')}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{escape(report.title)}</h1>\n{about}{warnings}\n"
+        f'<h1>{escape(report.title)}</h1>\n<p class="conclusion">{escape(report.conclusion)}</p>\n{about}{warnings}\n'
         f'<ul class="headlines">{headlines}</ul>\n<nav aria-label="Sections">{links}</nav>\n{sections}'
         "<footer>Made by <code>ebert report</code>. The tables are beside this page as CSV, the plots as SVG."
         "</footer>\n"
@@ -245,7 +247,7 @@ def _html_cell(cell: Cell, kind: str) -> str:
 
 def as_markdown(report: ReportDocument) -> str:
     """Write the document."""
-    blocks = [f"# {markdown_escape(report.title)}"]
+    blocks = [f"# {markdown_escape(report.title)}", f"**{markdown_escape(report.conclusion)}**"]
     for what, command in report.about:
         blocks += [markdown_escape(what), f"    {' '.join(command.split())}"]
     blocks += [f"> **Warning:** {markdown_escape(text)}" for text in report.warnings]

@@ -31,6 +31,7 @@ def make_report(
         advance(1)
     report = ReportDocument(
         f"{'LAMA' if data.is_lama else 'Probing'}: {', '.join(run.name for run in runs)}",
+        lama_scores.conclusion(data),
         [(_about(run), str(run.info.get("command", ""))) for run in runs],
         [f"{run.name}{said}" for run in runs for said in _warnings(run)],
         lama_scores.headlines(data),
@@ -42,7 +43,7 @@ def make_report(
 
 
 def _warnings(run: ProbeRun) -> list[str]:
-    """Return what keeps a run from being a result like others, as sentences that begin with its name."""
+    """Return why a run is no ordinary result, as sentences that begin with its name."""
     asked, limit = run.outcomes.relations, run.info.get("limit")
     said = []
     if not run.complete:
@@ -67,7 +68,7 @@ def _runs_section(data: ReportData) -> Section:
     facts = [_facts(run) for run in data.runs]
     rows = [(name, *(one[name] for one in facts)) for name in facts[0] if any(one[name] for one in facts)]
     text = (
-        "All scores of this report were computed anew from the predictions of these runs, and agree with metrics.json."
+        "All scores of this report were computed again from the predictions of these runs, and agree with metrics.json."
     )
     if missing := [run.label for run in data.runs if not run.has("metrics.json")]:
         text = f"All scores were computed from the predictions; there is no metrics.json yet in {', '.join(missing)}."

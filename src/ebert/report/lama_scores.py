@@ -15,8 +15,26 @@ KS = (1, 2, 3, 5, 10, 20, 50, 100)  # of Hits@k, in the table
 THRESHOLD = 7.5  # points of change that bring a relation into the figure
 
 
+def conclusion(data: ReportData) -> str:
+    """Return what came out, in one sentence: the best column beside its plain BERT."""
+    if not data.changes:
+        hits = {column: data.hits(column, data.filters[0]) or 0.0 for column in data.columns}
+        best = max(hits, key=lambda column: hits[column])
+        return f"{best.label} gives the right answer to {hits[best]:.1f} % of the questions."
+    column, plain, compared = max(data.changes, key=lambda change: change[2].macro.value)
+    hits = {one: data.hits(one, "all") or 0.0 for one in (column, plain)}
+    said = (
+        f"{column.label} gives the right answer to {hits[column]:.1f} % of the questions, {plain.label} to "
+        f"{hits[plain]:.1f} %: {shown(compared.macro)} points"
+    )
+    covered = data.compare(column, plain, covered_only=True)
+    if covered and covered.questions < compared.questions:
+        said += f", and {shown(covered.macro)} points where the subject has a vector"
+    return f"{said}."
+
+
 def headlines(data: ReportData) -> list[str]:
-    """Return what came out, one line a column."""
+    """Return the scores of every column, one per line."""
     against = {
         column: f"; {shown(compared.macro)} against {plain.label} on all questions"
         for column, plain, compared in data.changes
@@ -31,7 +49,7 @@ def headlines(data: ReportData) -> list[str]:
 def means(data: ReportData) -> Section:
     """Write the section on the means, beside the published ones."""
     text = [
-        "Hits@1 in per cent: the share of questions whose answer is ranked first, averaged within relations, then over "
+        "Hits@1 in percent: the share of questions whose answer is ranked first, averaged within relations, then over "
         "relations. Filters: " + "; ".join(f"{name}: {FILTERS[name].help}" for name in data.filters) + "."
     ]
     covered = []
@@ -51,8 +69,8 @@ def means(data: ReportData) -> Section:
     ]  # fmt: skip
     if data.is_lama:
         text.append(
-            "Published figures are those of the paper. A difference to them is between two sets of vectors, and, "
-            "where fewer subjects have a vector than in the paper (94 %), of coverage too."
+            "Published figures are those of Poerner et al. (2020). Differences to them come from other vectors, and "
+            "from coverage where fewer subjects have a vector than there (94 %)."
         )
         if not all(published.covers(run.outcomes.relations) for run in data.runs):
             text.append(
@@ -129,7 +147,7 @@ def differences(data: ReportData) -> Section:
     """Write the section on differences between columns."""
     text = (
         "Differences in mean Hits@1, in points, with 95 % intervals of a paired bootstrap: "
-        f"{data.options.resamples:,} times, questions were drawn anew within each relation, the same for both "
+        f"{data.options.resamples:,} times, questions were drawn again within each relation, the same for both "
         "sides. Only questions that both sides have are compared; their number is given. An interval without zero is "
         "printed bold."
     )
@@ -150,10 +168,10 @@ def curves(data: ReportData) -> Section:
     """Write the section on Hits@k."""
     text = [
         "Hits@k: the share of questions whose answer is among the k best, mean over relations. MRR is the mean of one "
-        "over the rank; probability is that of the answer. All in per cent."
+        "over the rank; probability is that of the answer. All in percent."
     ]
     if data.is_lama:
-        text.append("The paper gives its Hits@k as a figure without numbers, so only Hits@1 has published diamonds.")
+        text.append("Hits@k was published as a figure without numbers, so only Hits@1 has published diamonds.")
     scores = {**{f"Hits@{k}": f"hits@{k}" for k in KS}, "MRR": "mrr", "probability": "probability"}
     rows: list[tuple[Cell, ...]] = [
         (column.label, name, block["questions"], *(block["macro"][score] for score in scores.values()))
@@ -223,7 +241,7 @@ def changes(data: ReportData) -> Section:
 
 
 def _substring_share(data: ReportData, relation: str) -> float | None:
-    """Return the per cent of a relation's questions that the string-match filter takes out, by the first run."""
+    """Return the percentage of a relation's questions that the string-match filter removes, by the first run."""
     for run in data.runs:
         inside = run.outcomes.of(relation)
         if "string-match" in run.filters and inside.any():
@@ -251,7 +269,7 @@ def _changes_table(data: ReportData, shares: dict[str, float | None]) -> Table:
 
 
 def _changes_plot(data: ReportData, chosen: dict[str, float | None]) -> Plot:
-    """Draw bars for changes and crosses for substring answers on one axis: both are per cent of the questions."""
+    """Draw bars for changes and crosses for substring answers on one axis: both are percent of the questions."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -314,5 +332,5 @@ def every_relation(data: ReportData) -> Section:
             rows.append(row)
         note = "Questions and covered are those of the first run." if len(data.runs) > 1 else ""
         tables.append(Table.of(f"relations-{name}", f"Hits@1 by relation, filter {name}", rows, note=note))
-    text = ["Hits@1 in per cent on every relation, a table for each filter. A click on a heading sorts."]
+    text = ["Hits@1 in percent on every relation, a table for each filter. A click on a heading sorts."]
     return Section("relations", "Every relation", text, tables)

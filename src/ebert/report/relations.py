@@ -30,7 +30,7 @@ PRF = ("precision", "recall", "f1")
 
 @dataclass(frozen=True)
 class RunAnswers:
-    """What a run answered on the samples of a file, in their order."""
+    """The answers of a run on the samples of a file, in their order."""
 
     gold: NDArray[np.int64]
     given: NDArray[np.int64]
@@ -135,7 +135,7 @@ def _read(folder: Path, name: str) -> RelationsRun:
 
 
 def _answers(figures: Path, number: dict[str, int]) -> RunAnswers:
-    """Read the answers that stand beside the figures of an evaluation; shipped ones are packed."""
+    """Read the answers that stand beside the figures of an evaluation; those in the repository are compressed."""
     path = figures.with_name(figures.stem + ANSWERS)
     shipped = path.with_name(f"{path.name}.xz")
     rows = []
@@ -161,9 +161,15 @@ def make_report(
     last = splits[-1]
     sections = [_macro(runs, splits, resamples), _curves(runs)]
     headlines: list[str] = []
+    found: list[tuple[Table, dict[str, Interval]]] = []
     if len(runs) > 1:
         found = [_differences(runs, split, resamples) for split in splits]
-        headlines = [line for _, lines in found for line in lines]
+        headlines = [
+            f"{split}: {name} against {runs[0].name}: {_change(change)} points of macro F1"
+            f"{'' if change.clear else ', which may be chance'}."
+            for split, (_, changes) in zip(splits, found, strict=True)
+            for name, change in changes.items()
+        ]
         text = (
             f"Macro F1 of each run minus that of {runs[0].name}, in points, with 95 % intervals of a paired bootstrap, "
             "over all samples and by how many of the two entities have a vector."
@@ -175,7 +181,9 @@ def make_report(
     sections += [_relations(runs, last), _confusions(runs, last)]
     about = [(f"{run.name}: {run.mode}, {run.info['options']['epochs']} epochs", run.info["command"]) for run in runs]
     names = [run.name for run in runs]
-    report = ReportDocument("Relation classification: " + ", ".join(names), about, [], headlines, sections)
+    title = "Relation classification: " + ", ".join(names)
+    conclusion = _conclusion(runs, last, found[-1][1] if found else {})
+    report = ReportDocument(title, conclusion, about, [], headlines, sections)
     matrices = {}
     for run in runs:
         counts = zip(run.labels, run.confusion(last).tolist(), strict=True)
@@ -185,8 +193,19 @@ def make_report(
     return write_report(report, out, runs=names, overwrite=overwrite, more=matrices)
 
 
+def _conclusion(runs: Sequence[RelationsRun], split: str, changes: dict[str, Interval]) -> str:
+    """Return what came out, in one sentence: the best run with entities, if there is one, beside the first."""
+    f1 = {run.name: scores(run.confusion(split)).macro()["f1"] for run in runs}
+    others = [run for run in runs[1:] if run.mode != "bert"] or list(runs[1:]) or list(runs)
+    best = max(others, key=lambda run: f1[run.name]).name
+    said = f"On {split}, {best} has a macro F1 of {f1[best]:.2f} %"
+    if best != runs[0].name:
+        said += f", {runs[0].name} of {f1[runs[0].name]:.2f} %"
+    return said + (f": {_change(changes[best])} points." if best in changes else ".")
+
+
 def _macro(runs: Sequence[RelationsRun], splits: Sequence[str], resamples: int) -> Section:
-    """Write the macro scores on every file; those on dev are the training's own, if dev was not evaluated again."""
+    """Write the macro scores on every file. If dev was not evaluated again, its scores are those of the training."""
     tables = []
     beside = ("published P", "published R", "published F1")
     header: tuple[str, ...]
@@ -213,8 +232,8 @@ def _macro(runs: Sequence[RelationsRun], splits: Sequence[str], resamples: int) 
         tables.append(Table("macro-dev", title, header, rows))
     text = []
     if any(map(is_fewrel, runs)):
-        text = ["The published figures are those of the same variant in the paper, after its search for the best "
-                "learning rate and number of epochs (5e-5 and 10 for concat)."]  # fmt: skip
+        text = ["The published figures are those of the same variant in Poerner et al. (2020), after a search for the "
+                "best learning rate and number of epochs (5e-5 and 10 for concat)."]  # fmt: skip
         models = [(model, *map(_fixed, row)) for model, row in published_figures().items()]
         columns = ("model", "dev P", "dev R", "dev F1", "test P", "test R", "test F1")
         tables.append(Table("published", "As published", columns, models, published=frozenset(range(len(models)))))
@@ -247,8 +266,9 @@ def _curves(runs: Sequence[RelationsRun]) -> Section:
     return Section("learning", "Learning curves", [], [plot, table])
 
 
-def _differences(runs: Sequence[RelationsRun], split: str, resamples: int) -> tuple[Table, list[str]]:
-    base, lines = runs[0].splits[split], []
+def _differences(runs: Sequence[RelationsRun], split: str, resamples: int) -> tuple[Table, dict[str, Interval]]:
+    """Write the table of differences to the first run; also return those on all samples, by run."""
+    base, changes = runs[0].splits[split], {}
     rows = []
     for run in runs[1:]:
         found = run.splits[split]
@@ -262,11 +282,10 @@ def _differences(runs: Sequence[RelationsRun], split: str, resamples: int) -> tu
                 change = difference(found.gold[chosen], one, other, len(run.labels), resamples=resamples)
             row += [int(chosen.sum()), _change(change) if change else None]
             if change and having == "all":
-                lines.append(f"{split}: {run.name} against {runs[0].name}: {_change(change)} points of macro F1"
-                             f"{'' if change.clear else ', which may be chance'}.")  # fmt: skip
+                changes[run.name] = change
         rows.append(tuple(row))
     header = ("run", *(cell for having in HAVING for cell in (f"samples: {having}", having)))
-    return Table(f"differences-{split}", f"On {split}, beside {runs[0].name}", header, rows), lines
+    return Table(f"differences-{split}", f"On {split}, beside {runs[0].name}", header, rows), changes
 
 
 def _relations(runs: Sequence[RelationsRun], split: str) -> Section:
@@ -315,7 +334,7 @@ def _confusions(runs: Sequence[RelationsRun], split: str) -> Section:
             if table[gold, given]
         ]
         header = ("true relation", "given", "samples", "% of the true relation's")
-        tables.append(Table(f"confusions-{run.key}", f"{run.name}: the commonest confusions", header, rows))
+        tables.append(Table(f"confusions-{run.key}", f"{run.name}: the most common confusions", header, rows))
     return Section("confusions", "Confusions", [f"On {split}."], tables)
 
 

@@ -46,7 +46,7 @@ class ProbeRun:
 
     @property
     def warning(self) -> str:
-        """What keeps this run from being a result like others, in a few words; empty if nothing does."""
+        """Why this run is no ordinary result, in a few words; empty if it is one."""
         limit, oracle = self.info.get("limit"), self.info.get("oracle")
         facts = {"incomplete": not self.complete, f"limit {limit}": limit is not None, "oracle": oracle}
         return ", ".join(words for words, is_so in facts.items() if is_so)
@@ -134,7 +134,7 @@ def read_run(folder: Path, name: str | None = None) -> ProbeRun:
     except EbertError as error:
         raise EbertError(f"{folder}: {error}") from None
     if not ids:
-        raise EbertError(f"{folder} holds no question yet; let 'ebert probe' go on with it")
+        raise EbertError(f"{folder} has no question yet; continue it with 'ebert probe'")
     if len(set(ids)) < len(ids):
         twice = Counter(ids).most_common(1)[0][0]
         raise EbertError(f"{folder}: the question {twice} is in predictions.jsonl twice; probe again")
@@ -153,7 +153,7 @@ def _check_info(folder: Path, info: Mapping[str, Any]) -> None:
         raise EbertError(f"{folder} has format {info.get('format')!r}, this ebert reads format 1; update ebert")
     if _find(folder, "predictions.jsonl") is None:
         if not info.get("complete"):
-            raise EbertError(f"{folder} is not finished and has nothing to report yet; give the same command to go on")
+            raise EbertError(f"{folder} is not finished and has nothing to report yet; give its command again")
         raise EbertError(f"{folder} is not {A_RUN}: it has no predictions.jsonl")
     for name, kind in (("modes", list), ("filters", list), ("encoder", dict), ("complete", bool), ("benchmark", str)):
         if not isinstance(info.get(name), kind):

@@ -70,6 +70,7 @@ class Live:
         self._opened = listen(self.options)
         self.port = self._opened.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
+        self.page = f"{self.url}/#token={TOKEN}"
         self.loaded: Loaded | None = None
         self.running = Server(self.options, self._opened, lambda: self._load(make))
         self.failure: BaseException | None = None

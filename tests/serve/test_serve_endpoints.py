@@ -4,12 +4,14 @@ import math
 from dataclasses import replace
 from itertools import pairwise
 
+import limits
 import pytest
 from pydantic import ValidationError
 from serve_world import TEXT, live, nif, tiny, write_model, write_store
 
 from ebert import Linker
 from ebert.linking.document import Document
+from ebert.model.check import TEMPLATES
 from ebert.serve.app import make_api
 from ebert.serve.schemas import encode
 from ebert.serve.work import load
@@ -44,7 +46,7 @@ def test_the_model_is_described(client, service):
     assert about["keeps"] is False
     assert about["mask"] == "[MASK]"
     assert about["modes"] == ["bert", "concat", "replace"]
-    assert (about["words"], about["dimension"]) == (11, 16)
+    assert (about["words"], about["dimension"], about["store"]) == (11, 16, "store")
     assert about["entities"] >= 20
     assert about["linker"] == {"name": "model (not trained to link)", "rounds": 1, "strategy": "packed"}
     assert about["limits"] == {"characters": 20000, "body": 262144, "top": 100}
@@ -118,6 +120,7 @@ def test_every_endpoint_answers_what_it_declares_and_nothing_else(tiny_folder):
         ("GET", "/api/entity"): {"params": {"name": "England"}},
         ("GET", "/api/nearest"): {"params": {"name": "England"}},
         ("GET", "/api/explore"): {"params": {"name": "England"}},
+        ("GET", "/api/check"): {"params": {"name": "England"}},
         ("POST", "/api/entities"): {"json": {"title": "Zorblax", "description": "both are injured"}},
     }  # fmt: skip
     with live(tiny(tiny_folder)) as service, service.client() as client:
@@ -183,8 +186,8 @@ def test_fill_names_entities_without_vectors_and_fills_several_masks(client):
     [
         ({"text": "no mask here"}, 422, ["[MASK]"]),
         ({"text": "[[England will miss [MASK]"}, 422, ["never closes"]),
-        ({"text": ""}, 422, ["text"]),
-        ({}, 422, ["text"]),
+        ({"text": ""}, 422, ["text is empty; at least one character is needed"]),
+        ({}, 422, ["text is missing"]),
         ({"text": SENTENCE, "top": 0}, 422, ["top"]),
         ({"text": SENTENCE, "top": 101}, 422, ["at most 100"]),
         ({"text": SENTENCE, "modes": ["gpt"]}, 422, ["modes"]),
@@ -334,6 +337,26 @@ def test_a_neighbourhood_has_a_map(client):
 # Adding
 
 
+def test_an_entity_is_checked_with_and_without_its_vector(client, service):
+    answer = ok(client.get("/api/check", params={"name": "Tony Alexander Adams"}))  # by a redirect
+    assert answer["name"] == "Tony Adams (footballer)"
+    assert [one["template"] for one in answer["answers"]] == list(TEMPLATES)
+    model = service.loaded.model
+    for one in answer["answers"]:
+        text = one["template"].format("[[Tony Adams (footballer)|Tony Adams]]")
+        for found, mode in ((one["before"], "bert"), (one["after"], "concat")):
+            expected = model.fill(text, mode=mode, top=3).answers
+            assert [row["token"] for row in found] == [answer.token for answer in expected]
+    wrong(client.get("/api/check", params={"name": "Atlantis"}), 404, "Atlantis")
+
+
+@pytest.mark.parametrize("path", ["entity", "nearest", "explore", "check"])
+def test_names_that_were_meant_are_a_list_too(client, path):
+    answer = client.get(f"/api/{path}", params={"name": "Englund"})
+    wrong(answer, 404, "there is no entity 'Englund' here; did you mean 'England'?")
+    assert answer.json()["suggestions"] == ["England"]
+
+
 def test_adding_an_entity_changes_answers_at_once_and_the_store_not_at_all(tmp_path):
     folder = write_model(tmp_path)
     before = {file.name: file.read_bytes() for file in (tmp_path / "store").iterdir()}
@@ -383,23 +406,15 @@ def test_adding_says_what_is_wrong(client, new):
 
 
 def test_a_disk_that_is_full_is_said_in_words_and_nothing_breaks(tmp_path):
-    import resource
-
     folder = write_model(tmp_path)
     new = {"title": "Zorblax", "description": "both are injured"}
     with live(tiny(folder, keep=True)) as service, service.client() as client:
-        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
-        try:
+        with limits.full_disk():
             wrong(client.post("/api/entities", json=new), 409, "cannot add to")
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         ok(client.post("/api/entities", json=new), 201)
 
 
 def test_an_addition_that_failed_between_two_stores_is_completed_by_the_same_again(tmp_path):
-    import resource
-
     folder = write_model(tmp_path)
     own = write_store(tmp_path / "other")
     own.add_many([{"title": f"Filler {number}", "description": "both are injured"} for number in range(1000)])
@@ -408,12 +423,8 @@ def test_an_addition_that_failed_between_two_stores_is_completed_by_the_same_aga
     new = {"title": "Zorblax", "description": "both are injured", "aliases": ["Zorb"]}
     with live(lambda: load(str(folder), str(tmp_path / "linker"), keep=True)) as service, service.client() as client:
         model, linker = service.loaded.stores
-        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest // 2, limits[1]))
-        try:
+        with limits.full_disk(largest // 2):
             wrong(client.post("/api/entities", json=new), 409, "cannot add to", "again")
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert ("Zorblax" in model, "Zorblax" in linker) == (True, False)
         wrong(client.post("/api/entities", json={**new, "description": "the opening"}), 409, "already")
         added = ok(client.post("/api/entities", json=new), 201)

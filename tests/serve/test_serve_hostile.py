@@ -84,8 +84,21 @@ HOSTILE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", ["/api/fill", "/api/link", "/api/entities", "/nif"])
-@pytest.mark.parametrize("what", HOSTILE)
+# Other paths get what they may take in their own way: texts to be linked, and bytes that are read.
+LINKED = ("a very long word", "a long word", "null bytes", "half a surrogate pair", "brackets", "marks of direction",
+          "special pieces", "the placeholder of ebert itself", "a path", "the same field twice", "nothing")  # fmt: skip
+READ = ("deep lists", "deep objects", "null bytes outside", "invalid UTF-8", "UTF-16", "nothing", "null", "a list")
+
+
+@pytest.mark.parametrize(
+    ("path", "what"),
+    [
+        *(("/api/fill", what) for what in HOSTILE),
+        *(("/api/link", what) for what in LINKED),
+        *(("/api/entities", what) for what in READ),
+        *(("/nif", what) for what in READ),
+    ],
+)
 def test_hostile_bodies_are_answered_in_words(client, path, what):
     answer = client.post(path, content=HOSTILE[what], headers=JSON)
     assert answer.status_code in (200, 400, 413, 422), answer.text
@@ -94,14 +107,20 @@ def test_hostile_bodies_are_answered_in_words(client, path, what):
     assert client.get("/health").json() == {"status": "ok"}
 
 
-@pytest.mark.parametrize("path", ["/api/entities?q=", "/api/entity?name=", "/api/nearest?name=", "/api/explore?name="])
+BROKEN = ["%00", "%ff%fe", "%ed%a0%80", "a" * 19_000, "+"]
+NAMES = [*BROKEN, "..%2f..%2fetc%2fpasswd", "%E2%80%AE", "Q" + "9" * 17, "Q0", "https://en.wikipedia.org/wiki/%25",
+         "%F0%9F%98%80", "%0A"]  # fmt: skip
+TYPED = [*BROKEN, "%22", "%27%3B--", "%2A", "%28", "NEAR(", "%22%22"]  # what means something in a search
+
+
 @pytest.mark.parametrize(
-    "name",
+    ("path", "name"),
     [
-        "%00", "%ff%fe", "%ed%a0%80", "a" * 19_000, "..%2f..%2fetc%2fpasswd", "%22", "%27%3B--", "%2A", "%28", "NEAR(",
-        "%22%22", "%E2%80%AE", "Q" + "9" * 17, "Q0", "https://en.wikipedia.org/wiki/%25", "%F0%9F%98%80", "+", "%0A",
+        *(("/api/entities?q=", name) for name in TYPED),
+        *(("/api/entity?name=", name) for name in NAMES),
+        *((path, name) for path in ("/api/nearest?name=", "/api/explore?name=") for name in BROKEN),
     ],
-)  # fmt: skip
+)
 def test_hostile_names_are_looked_up_and_not_found(client, path, name):
     answer = client.get(path + name)
     assert answer.status_code in (200, 404, 413, 422), answer.text

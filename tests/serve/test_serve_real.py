@@ -146,6 +146,7 @@ def test_sigterm_finishes_what_was_accepted_and_ctrl_c_ends_it_too():
 
 
 def test_a_model_that_is_not_there_is_bad_input():
-    service = Process("no-such-model")
-    assert service.end(0) == 2
-    assert any("error: there is no model at" in line for line in service.err)
+    command = [sys.executable, "-m", "ebert", "serve", "no-such-model", "--port", "0", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")  # no URL is printed that nobody would answer at
+    assert "error: there is no model at" in done.stderr

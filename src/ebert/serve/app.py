@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
@@ -80,7 +80,8 @@ def _errors(app: FastAPI) -> None:
 
     @app.exception_handler(Problem)
     async def problem(_: Request, error: Problem) -> Response:
-        return Json({"error": error.error}, error.status, error.headers)
+        offered = {"suggestions": error.suggestions} if error.suggestions else {}
+        return Json({"error": error.error, **offered}, error.status, error.headers)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
@@ -88,8 +89,7 @@ def _errors(app: FastAPI) -> None:
         if found and found[0]["type"] == "json_invalid":
             why = found[0].get("ctx", {}).get("error", "it cannot be read")
             return Json({"error": f"the request is not JSON ({why}, at character {found[0]['loc'][-1]})"}, 400)
-        sentences = (f"{'.'.join(map(str, one['loc'][1:])) or one['loc'][0]}: {one['msg']}" for one in found[:5])
-        return Json({"error": "; ".join(sentences)}, 422)
+        return Json({"error": "; ".join(map(_invalid, found[:5]))}, 422)
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
@@ -103,6 +103,14 @@ def _errors(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def failure(_: Request, error: Exception) -> Response:
         return Json({"error": f"the service failed ({type(error).__name__}); its log says where"}, 500)
+
+
+def _invalid(found: dict[str, Any]) -> str:
+    """Return what is wrong with a field of a request."""
+    name = ".".join(map(str, found["loc"][1:])) or found["loc"][0]
+    if found["type"] in ("string_too_short", "too_short"):
+        return f"{name} is empty; at least one character is needed"
+    return f"{name} is missing" if found["type"] == "missing" else f"{name}: {found['msg']}"
 
 
 def _about(app: FastAPI, service: Service) -> None:
@@ -192,6 +200,12 @@ def _entities(app: FastAPI, service: Service) -> None:
         found = service.look_up(
             lambda w: w.explorer.explore(name, count), schemas.Neighbourhood, text=name, count=count, queue="slow"
         )
+        return Json(await found)
+
+    @app.get("/api/check", tags=["entities"], response_model=schemas.CheckedEntity, responses=looking)
+    async def check(name: Name) -> Response:
+        """Ask the model about an entity on a few sentences, with its vector and without."""
+        found = service.look_up(lambda w: w.explorer.check(name), schemas.CheckedEntity, text=name, queue="slow")
         return Json(await found)
 
     @app.post(

@@ -1,5 +1,6 @@
 """What a store knows: entities by name, suggestions, neighbours, a map, additions."""
 
+from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -7,7 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ebert.errors import EbertError, UnknownNameError
+from ebert.errors import EbertError
+from ebert.model.check import check_entity
 from ebert.serve.schemas import Problem
 from ebert.text import letters, titles
 from ebert.text.passage import Passage
@@ -71,6 +73,15 @@ class Explorer:
             "map": self._map(entity, [*entities, *words]),
         }
 
+    def check(self, name: str) -> dict[str, Any]:
+        """Return what the model says of an entity on a few sentences, with its vector and without."""
+        title = self._find(name).title
+        answers = [
+            {"template": one.template, "before": [*map(asdict, one.before)], "after": [*map(asdict, one.after)]}
+            for one in check_entity(self._loaded.model, title)
+        ]
+        return {"name": title, "answers": answers}
+
     def add(self, title: str, description: str, aliases: list[str], *, replace: bool) -> dict[str, Any]:
         """Add an entity from its description to every store of the service.
 
@@ -106,9 +117,10 @@ class Explorer:
     def _find(self, name: str) -> Entity:
         found = self._vectors.find(name)
         if found is None:
-            close = ", ".join(f"{title!r}{letters.remark(title)}" for title in self._vectors.suggest(name[:200], 5))
+            like = self._vectors.suggest(name[:200], 5)
+            close = ", ".join(f"{title!r}{letters.remark(title)}" for title in like)
             hint = f"did you mean {close}?" if close else "no title looks like it"
-            raise UnknownNameError(f"there is no entity {name[:200]!r} here; {hint}")
+            raise Problem(404, f"there is no entity {name[:200]!r} here; {hint}", suggestions=like)
         return found
 
     def _described(self, entity: Entity) -> dict[str, Any]:
@@ -197,12 +209,12 @@ EXAMPLES = [
 ]
 
 
-def suited(vectors: Vectors) -> list[dict[str, str]]:
+def suited(vectors: Vectors) -> list[dict[str, Any]]:
     """Return the examples whose entities a store knows, and those of the paper in any case: they show the guessing."""
     found = []
     for one in EXAMPLES:
         if all(mention.entity in vectors for mention in Passage.parse(one["text"]).mentions):
-            found.append(one)
+            found.append({**one, "known": True})
         elif one["group"] == PAPER:
-            found.append({**one, "note": f"{one['note']} {UNKNOWN}"})
+            found.append({**one, "note": f"{one['note']} {UNKNOWN}", "known": False})
     return found

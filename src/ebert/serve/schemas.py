@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -47,6 +48,7 @@ class Error(ReplyBody):
     """What went wrong, in a sentence."""
 
     error: Annotated[str, Field(examples=["the text has no mask; write [MASK] where the answer goes: 'Paris'"])]
+    suggestions: Annotated[list[str], Field(description="For a name that is not known: titles like it.")] = []
 
 
 class GivenMention(RequestBody):
@@ -249,6 +251,21 @@ class AddedEntity(ReplyBody):
     words_used: Annotated[list[str], Field(description="Words of the description that have vectors.")]
 
 
+class CheckedTemplate(ReplyBody):
+    """What plain BERT says of an entity, and what it says with its vector."""
+
+    template: Annotated[str, Field(description="A sentence, with {} where the name of the entity goes.")]
+    before: Annotated[list[MaskAnswer], Field(description="From the name alone (mode bert).")]
+    after: Annotated[list[MaskAnswer], Field(description="With the vector beside the name (mode concat).")]
+
+
+class CheckedEntity(ReplyBody):
+    """Whether the vector of an entity says what it should."""
+
+    name: str
+    answers: list[CheckedTemplate]
+
+
 class LinkerInfo(ReplyBody):
     """The linker of the service."""
 
@@ -271,6 +288,7 @@ class ExampleText(ReplyBody):
     text: str
     note: str
     group: str
+    known: Annotated[bool, Field(description="Whether the model has vectors for its entities.")]
 
 
 class ServedModel(ReplyBody):
@@ -283,6 +301,7 @@ class ServedModel(ReplyBody):
     entities: int
     words: int
     dimension: int
+    store: Annotated[str, Field(description="The name of its folder of vectors, without where that is.")]
     linker: LinkerInfo | None
     keeps: Annotated[bool, Field(description="Whether added entities stay when the service ends.")]
     limits: LimitsInfo
@@ -340,9 +359,13 @@ class Json(JSONResponse):
 class Problem(Exception):  # noqa: N818 - an answer, not a failure of ours
     """An answer other than the one that was asked for."""
 
-    def __init__(self, status: int, error: str, *, retry_after: float | None = None, reason: str | None = None) -> None:
+    def __init__(
+        self, status: int, error: str, *, suggestions: Sequence[str] = (), retry_after: float | None = None,
+        reason: str | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(error)
         self.status, self.error, self.reason = status, error, reason
+        self.suggestions = list(suggestions)
         self.headers: dict[str, str] = {}
         if retry_after is not None:
             self.headers["Retry-After"] = str(max(1, math.ceil(retry_after)))

@@ -37,6 +37,7 @@ class Loaded:
     linker: Linker | None
     linker_name: str | None
     keeps: bool = False  # whether added entities stay when the service ends
+    store: str = ""  # what the store is called on the command line, where the model's folder is
 
     @property
     def vectors(self) -> Vectors:
@@ -71,14 +72,15 @@ def load(
     if not keep:
         ebert = ebert.with_vectors(copy_on_write(ebert.vectors))
     name = Path(model).name or model
+    store = name if model == "starter" and vectors is None else place.name
     if linker is not None:
         moved = vectors is not None
         own = _linker(linker, ebert, place, moved=moved, keep=keep, device=device)
-        return Loaded(name, ebert, own, Path(linker).name, keep)
+        return Loaded(name, ebert, own, Path(linker).name, keep, store)
     assert ebert.vectors is not None
     if not ebert.vectors.describe()["surfaces"]:
-        return Loaded(name, ebert, None, None, keep)
-    return Loaded(name, ebert, Linker.zero_shot(ebert), f"{name} (not trained to link)", keep)
+        return Loaded(name, ebert, None, None, keep, store)
+    return Loaded(name, ebert, Linker.zero_shot(ebert), f"{name} (not trained to link)", keep, store)
 
 
 def _linker(linker: str, model: EBert, place: Path, *, moved: bool, keep: bool, device: str | None) -> Linker:
@@ -104,7 +106,7 @@ PIECE = 3  # letters of a wordpiece, about
 
 @dataclass(frozen=True, slots=True)
 class TextToLink:
-    """A text to link. If mentions are `given`, these are linked, each to its likeliest candidate."""
+    """A text to link. If mentions are `given`, these are linked, each to its most likely candidate."""
 
     document: Document
     rounds: int  # of refinement
@@ -308,6 +310,7 @@ class Working:
             "entities": len(loaded.vectors),
             "words": loaded.vectors.info.words,
             "dimension": loaded.vectors.dimension,
+            "store": loaded.store,
             "linker": linker,
             "keeps": loaded.keeps,
             "limits": {"characters": limits.characters, "body": limits.body, "top": limits.top},

@@ -1,56 +1,35 @@
-"""A real Chromium on the page of a real service: starting both, and watching that nothing goes wrong unseen."""
+"""A real Chromium on the page of a service: starting it, and watching that nothing goes wrong unseen."""
 
-import json
 import os
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.error import HTTPError, URLError
 
 import pytest
+from get_axe import axe
 from get_chromium import chromium
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 SHOTS = Path(__file__).parents[3] / "build" / "screenshots"
+SIZES = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
 PATIENCE = 60_000  # milliseconds until something that does not come counts as missing, also on a busy machine
 REFUSED = "Failed to load resource"  # Chromium's words for an answer of 400 and more, and for none
+
+# The problems that axe-core finds: [rule, what it asks for, where].
+AXE = """async (rules) => {
+    const some = rules.length ? { runOnly: rules } : {};
+    const { violations, passes } = await axe.run(document, { resultTypes: ["violations"], ...some });
+    if (passes.length < (rules.length || 10)) throw new Error("axe-core did not look at the page");
+    return violations.filter((one) => ["serious", "critical"].includes(one.impact))
+        .flatMap((one) => one.nodes.map((node) => [one.id, one.help, node.html.slice(0, 200)]));
+}"""
 
 expect.set_options(timeout=PATIENCE)
 
 
-@contextmanager
-def serving(log: Path) -> Iterator[str]:
-    """Run ``ebert serve starter`` as a person would; give the URL that it prints, with its token."""
-    environment = {name: value for name, value in os.environ.items() if name != "EBERT_TOKEN"}
-    command = [sys.executable, "-m", "ebert", "serve", "starter", "--port", "0", "--json"]
-    with log.open("w", encoding="utf-8") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment)
-        try:
-            line = process.stdout.readline()
-            assert line, log.read_text(encoding="utf-8")
-            url = json.loads(line)["url"]
-            while not _ready(url.partition("#")[0] + "ready"):
-                assert process.poll() is None, log.read_text(encoding="utf-8")
-                time.sleep(0.1)
-            yield url
-        finally:
-            process.terminate()
-            process.communicate()
-
-
-def _ready(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url) as answer:
-            return answer.status == 200
-    except HTTPError as error:
-        error.close()
-        return False
-    except URLError:
-        return False
+def missing(why: str) -> None:
+    """Skip a test for something that cannot be had; on CI, fail."""
+    pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
 
 
 @contextmanager
@@ -59,8 +38,7 @@ def browsing() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         path = chromium(playwright.chromium.executable_path)
         if path is None:
-            why = "there is no Chromium here; 'make test' gets one where it can"
-            pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
+            missing("there is no Chromium here; 'make test' gets one where it can")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
         browser.close()
@@ -85,16 +63,21 @@ class Watch:
             self.faults.append(f"{message.type}: {message.text} ({where})")
 
     def _asked(self, request: Request) -> None:
-        if not request.url.startswith(self._origin):
+        if not request.url.startswith((self._origin, "about:blank")):
             self.faults.append(f"asked elsewhere: {request.url}")
 
 
 @contextmanager
-def opened(browser: Browser, url: str, *, fragment: str | None = None, **options) -> Iterator[Page]:
+def opened(
+    browser: Browser, url: str, *, fragment: str | None = None, size: str | None = None, **options
+) -> Iterator[Page]:
     """Open the page in a context of its own; at the end, nothing may have gone wrong. `page.watch` is what watches it.
 
-    `fragment` is a view to begin with; the token comes in as the printed URL has it all the same.
+    `fragment` is a view to begin with; the token comes in as the printed URL has it all the same. Of `size`, a phone
+    has a screen to touch.
     """
+    if size is not None:
+        options = {"viewport": SIZES[size], "has_touch": size == "phone", "reduced_motion": "reduce", **options}
     context = browser.new_context(**options)
     context.set_default_timeout(PATIENCE)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -104,6 +87,18 @@ def opened(browser: Browser, url: str, *, fragment: str | None = None, **options
     page.goto(address)
     yield page
     context.close()
+    assert not page.watch.faults, page.watch.faults
+
+
+@contextmanager
+def visited(page: Page, url: str) -> Iterator[Page]:
+    """Open the page anew in a window that other tests share, which is quicker than another window."""
+    page.watch.faults.clear()
+    page.watch.expected.clear()
+    page.goto("about:blank")
+    page.goto(url)
+    ready(page)
+    yield page
     assert not page.watch.faults, page.watch.faults
 
 
@@ -122,3 +117,25 @@ def settled(page: Page, view: str) -> None:
     """Wait until a view is not busy."""
     ready(page)
     expect(page.locator(f"#view-{view} .status")).not_to_have_class("status busy")
+
+
+def shot(page: Page, name: str) -> Path:
+    """Take a picture of the whole page, for people to look at."""
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / f"{name}.png", full_page=True)
+    return SHOTS / f"{name}.png"
+
+
+def fits(page: Page) -> None:
+    """Nothing makes the page wider than its window."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+
+
+def accessible(page: Page, *rules: str) -> None:
+    """axe-core finds no serious and no critical problem, by all of its rules or by some."""
+    script = axe()
+    if not script.is_file():
+        missing("there is no axe-core here; 'make test' gets it where it can")
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(script.read_text("utf-8"))
+    assert page.evaluate(AXE, list(rules)) == []

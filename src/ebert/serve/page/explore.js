@@ -1,5 +1,7 @@
 // The view Explore: what is near an entity or a word, as lists and as a map.
 
+import { address, keep } from "./address.js";
+import { copies, python, shell } from "./copying.js";
 import { away, byId, el, listed, plural, put, styled } from "./dom.js";
 import { map } from "./map.js";
 import { runner } from "./running.js";
@@ -10,7 +12,7 @@ import { TAUGHT } from "./teach.js";
 const COUNT = 12; // neighbours of each kind
 const SAMPLES = 5;
 
-const address = (kind, name) => `#explore/${kind}/${encodeURIComponent(name)}`;
+const place = (kind, name) => address("explore", { [kind]: name });
 
 export function exploreView(model) {
   const view = byId("view-explore");
@@ -36,38 +38,43 @@ export function exploreView(model) {
   byId("explore-form").addEventListener("submit", (event) => {
     event.preventDefault();
     suggestions.close();
-    if (field.value.trim()) visit("entity", field.value.trim());
+    const sample = model.places?.[0];
+    const remedies = sample ? [{ label: sample, act: () => visit("entity", sample) }] : [];
+    if (!run.empty(field, "Write the name of an entity first.", ...remedies)) visit("entity", field.value.trim());
   });
   put(
     byId("explore-samples"),
     ...(model.places ?? [])
       .slice(0, SAMPLES)
-      .map((name) => el("li", {}, el("a", { class: "pill", href: address("entity", name) }, name))),
+      .map((name) => el("li", {}, el("a", { class: "pill", href: place("entity", name) }, name))),
   );
+  byId("explore-samples").closest(".group").hidden = !model.places?.length;
   new ResizeObserver(() => redraw()).observe(byId("explore-results"));
   document.addEventListener(TAUGHT, () => (stale = true));
 
   function visit(kind, name) {
-    if (location.hash === address(kind, name)) go(kind, name);
-    else location.hash = address(kind, name);
+    if (location.hash === place(kind, name)) go(kind, name);
+    else location.hash = place(kind, name);
   }
 
-  async function go(kind, name) {
+  async function go(kind, name, how) {
     const own = (current = `${kind}/${name}`);
     let there = false;
     stale = false;
     field.value = name;
-    await run(`Looking around ${name} …`, async (signal) => {
+    const job = async (signal) => {
       const results = byId("explore-results");
       if (kind === "word") {
         const answer = await ask("api/nearest", { query: { name, kind, count: 2 * COUNT }, signal });
         redraw = () => {};
-        put(results, ...word(answer));
+        put(results, ...word(answer), copies("explore", { value: answer, ...spelled(model.store, kind, name) }));
+        keep("explore", { word: name });
         there = true;
         return `${plural(answer.neighbours.length, "neighbour")} of the word “${answer.name}”.`;
       }
       const answer = await ask("api/explore", { query: { name, count: COUNT }, signal });
-      put(results, ...entity(answer));
+      const copied = copies("explore", { value: answer, ...spelled(model.store, kind, answer.entity.title) });
+      put(results, ...entity(answer), copied);
       const slot = results.querySelector(".slot");
       let drawn = 0;
       redraw = () => {
@@ -80,24 +87,51 @@ export function exploreView(model) {
           );
       };
       redraw();
+      keep("explore", { entity: name });
       there = true;
       const near = [plural(answer.entities.length, "entity", "entities"), plural(answer.words.length, "word")];
       return `${answer.entity.title}: ${listed(near)} nearby.`;
-    });
+    };
+    const explained = (...asked) =>
+      job(...asked).catch((error) => {
+        error.remedies = error.suggestions?.map((title) => ({ label: title, act: () => visit("entity", title) }));
+        throw error;
+      });
+    await run(`Looking around ${name} …`, explained, how);
     if (!there && current === own) current = ""; // asked again, it may be there
   }
 
   return {
-    open(argument) {
-      const [kind, ...rest] = argument ? argument.split("/") : [];
-      const name = rest.join("/");
-      if (name && ["entity", "word"].includes(kind)) {
+    open({ entity, word }) {
+      const [kind, name] = word ? ["word", word] : ["entity", entity];
+      if (name) {
         if (stale || current !== `${kind}/${name}`) go(kind, name);
       } else if (!current && model.places?.length) {
-        go("entity", model.places[0]);
+        go("entity", model.places[0], { still: true });
       }
       requestAnimationFrame(() => redraw());
     },
+  };
+}
+
+/** The commands and the Python that give the nearest names. */
+function spelled(store, kind, name) {
+  const asked = ["ebert", "vectors", "nearest", store, name, "--top"];
+  const word = kind === "word";
+  const kinds = word ? ["both"] : ["entities", "words"];
+  return {
+    command: kinds
+      .map((one) => shell(...asked, String(word ? 2 * COUNT : COUNT), "--kind", one, ...(word ? ["--word"] : [])))
+      .join("\n"),
+    code: [
+      "import ebert\n",
+      `vectors = ebert.Vectors.open(${python(store)})`,
+      ...kinds.map((one) => {
+        const how = word ? `top=${2 * COUNT}, kind="${one}", word=True` : `top=${COUNT}, kind="${one}"`;
+        return `print(vectors.nearest(${python(name)}, ${how}))`;
+      }),
+      "",
+    ].join("\n"),
   };
 }
 
@@ -132,7 +166,7 @@ function entity({ entity, entities, words, wordpieces }) {
       ),
       near(
         "Wordpieces",
-        "nearest to the carried vector",
+        "nearest to the projected vector",
         wordpieces.map((one) => ({ name: one.token, similarity: one.similarity })),
       ),
     ),
@@ -157,7 +191,7 @@ function near(title, note, members) {
     el(
       "li",
       { class: "bar flat" },
-      el("span", { class: "token" }, kind ? el("a", { href: address(kind, name) }, name) : name),
+      el("span", { class: "token" }, kind ? el("a", { href: place(kind, name) }, name) : name),
       el("span", { class: "share" }, similarity.toFixed(2)),
       styled(
         el("span", { class: "track", "aria-hidden": "true" }, el("span", { class: "fill" })),

@@ -1,6 +1,8 @@
 // The view Fill: a sentence, its entities, and what plain BERT and E-BERT answer.
 
+import { keep } from "./address.js";
 import { comparison, heard, pieces, verdict } from "./bars.js";
+import { copies, python, shell } from "./copying.js";
 import { byId, el, listed, put } from "./dom.js";
 import { Editor } from "./editor.js";
 import { parse } from "./mentions.js";
@@ -16,6 +18,8 @@ const MODES = {
 
 const UNMARKED = "No entity is marked, so all three read the same words. Select a name in the sentence to mark it.";
 
+const USUAL = 5; // answers for each mask
+
 /** What the signs at the answers mean. */
 export const SIGNS = {
   tick: "what BERT gave the same word",
@@ -24,8 +28,7 @@ export const SIGNS = {
 };
 
 export function fillView(model) {
-  const view = byId("view-fill");
-  const run = runner(view);
+  const run = runner(byId("view-fill"));
   const editor = new Editor({
     root: byId("fill-editor"),
     marks: byId("fill-marks"),
@@ -36,7 +39,6 @@ export function fillView(model) {
   });
   editor.mask = model.mask ?? editor.mask;
   const examples = model.examples ?? [];
-  let example = null; // the one that was taken last
 
   byId("fill-form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -47,10 +49,9 @@ export function fillView(model) {
   byId("fill-top").addEventListener("change", () => go());
   drawExamples();
 
-  function take(chosen) {
-    example = chosen;
+  function take(chosen, how) {
     editor.set(chosen.text);
-    go();
+    go(how);
   }
 
   function drawExamples() {
@@ -88,19 +89,26 @@ export function fillView(model) {
     );
   }
 
-  async function go() {
+  async function go(how) {
     const asked = editor.marked;
     markExample(asked);
-    await run("Asking BERT with and without the entities …", async (signal) => {
+    const remedies = examples.slice(0, 1).map((one) => ({ label: "Take an example", act: () => take(one) }));
+    if (run.empty(editor.area, `Write a sentence first, with ${editor.mask} where the answer goes.`, ...remedies))
+      return;
+    const job = async (signal) => {
       const top = Math.min(Number(byId("fill-top").value), model.limits?.top ?? Infinity);
       const answer = await ask("api/fill", { body: { ...editor.request, top }, signal });
-      // If another view was opened meanwhile, the address is that one's.
-      if (!view.hidden) history.replaceState(null, "", `#fill/${encodeURIComponent(asked)}`);
+      keep("fill", { text: asked, top: top === USUAL ? "" : top });
       editor.missing(answer.missing);
       const columns = answer.results.map((result) => ({ ...MODES[result.mode], ...result }));
-      put(byId("fill-results"), ...shown(columns, answer, asked === example?.text ? example.note : ""));
+      put(
+        byId("fill-results"),
+        ...shown(columns, answer, examples.find((one) => one.text === asked)?.note),
+        copies("fill", { value: answer, ...spelled(model.name, asked, top, answer.results) }),
+      );
       return { unseen: `${heard(columns)}.` };
-    });
+    };
+    await run("Asking BERT with and without the entities …", job, how);
   }
 
   function markExample(asked) {
@@ -111,14 +119,29 @@ export function fillView(model) {
   }
 
   return {
-    open(argument) {
-      if (argument && argument !== editor.marked) {
-        editor.set(argument);
+    open({ text, top = String(USUAL) }) {
+      if (text && (text !== editor.marked || top !== byId("fill-top").value)) {
+        editor.set(text);
+        byId("fill-top").value = top;
         go();
       } else if (!editor.text && examples.length) {
-        take(examples[0]);
+        take(examples[0], { still: true });
       }
     },
+  };
+}
+
+/** The command and the Python that give the same. */
+function spelled(model, text, top, results) {
+  const modes = results.map((result) => python(result.mode)).join(", ");
+  return {
+    command: shell("ebert", "fill", "--model", model, "--top", String(top), text),
+    code: [
+      "import ebert\n",
+      `model = ebert.EBert.from_pretrained(${python(model)})`,
+      `for mode in [${modes}]:`,
+      `    print(mode, model.fill(${python(text)}, mode=mode, top=${top}))\n`,
+    ].join("\n"),
   };
 }
 

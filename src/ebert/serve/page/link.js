@@ -1,5 +1,7 @@
 // The view Link: a text to find entities in, and what was found.
 
+import { keep } from "./address.js";
+import { copies, python, shell } from "./copying.js";
 import { byId, el, plural, put } from "./dom.js";
 import { LinkedText } from "./linked.js";
 import { runner } from "./running.js";
@@ -20,31 +22,16 @@ const MOST_ROUNDS = 5;
 export function linkView(model) {
   const run = runner(byId("view-link"));
   const text = byId("link-text");
-  text.value = Object.values(SAMPLES)[0];
+  const rounds = byId("link-rounds");
+  const samples = Object.entries(SAMPLES).map(([name, sample]) => ({ label: name, act: () => take(sample) }));
   put(
     byId("link-samples"),
-    ...Object.entries(SAMPLES).map(([name, sample]) =>
-      el(
-        "li",
-        {},
-        el(
-          "button",
-          {
-            type: "button",
-            class: "pill",
-            onclick: () => {
-              text.value = sample;
-              go();
-            },
-          },
-          name,
-        ),
-      ),
-    ),
+    ...samples.map(({ label, act }) => el("li", {}, el("button", { type: "button", class: "pill", onclick: act }, label))),
   );
-  const usual = model.linker?.rounds ?? 1;
-  const choices = Array.from({ length: Math.max(MOST_ROUNDS, usual) }, (_, number) => number + 1);
-  byId("link-rounds").append(...choices.map((n) => el("option", { value: n, selected: n === Math.max(usual, 3) }, n)));
+  const own = model.linker?.rounds ?? 1;
+  const usual = Math.max(own, 3);
+  const choices = Array.from({ length: Math.max(MOST_ROUNDS, own) }, (_, number) => number + 1);
+  rounds.append(...choices.map((n) => el("option", { value: n, selected: n === usual }, n)));
   if (model.linker) byId("link-name").textContent = `Linker: ${model.linker.name}`;
   else put(byId("link-results"), without());
 
@@ -56,17 +43,50 @@ export function linkView(model) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) go();
   });
 
-  async function go() {
-    await run("Reading the text and weighing candidates …", async (signal) => {
-      const body = { text: text.value, rounds: Number(byId("link-rounds").value), trace: true };
-      const answer = await ask("api/link", { body, signal });
-      const linked = new LinkedText(answer, run.say);
-      put(byId("link-results"), linked.root);
-      return `Found ${plural(answer.mentions.length, "entity", "entities")}.`;
-    });
+  function take(sample, how) {
+    text.value = sample;
+    go({}, how);
   }
 
-  return { open() {} };
+  /** Link the text, and show it as `state` says: { step, least, chosen }. */
+  async function go(state = {}, how = {}) {
+    if (run.empty(text, "Write or paste a text first.", { ...samples[0], label: "Take an example" })) return;
+    const job = async (signal) => {
+      const asked = { text: text.value, rounds: Number(rounds.value) };
+      const answer = await ask("api/link", { body: { ...asked, trace: true }, signal });
+      const moved = (now) => keep("link", { text: asked.text, rounds: asked.rounds === usual ? "" : asked.rounds, ...now });
+      const linked = new LinkedText(answer, { say: run.say, moved, ...state });
+      put(byId("link-results"), linked.root, copies("link", { value: answer, ...spelled(model, asked) }));
+      return `Found ${plural(answer.mentions.length, "entity", "entities")}.`;
+    };
+    await run("Reading the text and weighing candidates …", job, how);
+  }
+
+  return {
+    open({ text: wanted, rounds: times = String(usual), ...state }) {
+      if (wanted && (wanted !== text.value || times !== rounds.value)) {
+        text.value = wanted;
+        rounds.value = times;
+        go(state);
+      } else if (!text.value && model.linker) {
+        take(Object.values(SAMPLES)[0], { still: true });
+      }
+    },
+  };
+}
+
+/** The command and the Python that give the same. */
+function spelled({ name, linker }, { text, rounds }) {
+  const own = linker.name.startsWith(`${name} (`) ? name : linker.name; // of a model that links without training
+  return {
+    command: shell("ebert", "link", "run", own, "--rounds", String(rounds), "--text", text),
+    code: [
+      "import ebert\n",
+      `linker = ebert.Linker.from_pretrained(${python(own)}, rounds=${rounds})`,
+      `for mention in linker(${python(text)}).mentions:`,
+      "    print(mention.text, mention.entity, mention.probability)\n",
+    ].join("\n"),
+  };
 }
 
 function without() {

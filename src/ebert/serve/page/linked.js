@@ -1,21 +1,31 @@
 // A linked text: its entities, how sure the linker is, what it weighed, and in which order it decided.
 
+import { address } from "./address.js";
 import { away, el, percent, plural, put, styled } from "./dom.js";
 import { fromPoints } from "./mentions.js";
 
 const SHOWN = 8; // candidates in the table; the others are counted
+const MOST = 95; // percent that can be asked for
+
+const within = (number, most) => Math.min(Math.max(Math.trunc(number) || 0, 0), most);
 
 export class LinkedText {
-  constructor(answer, say) {
-    this.say = say;
-    this.text = answer.text;
-    this.unit = fromPoints(answer.text);
+  /**
+   * Draw what was found. `say` takes what happens, `moved` the state ({ step, least, chosen }) when it changes; a state
+   * to begin with may be given: after which round, from how many percent on, and where the chosen entity begins.
+   */
+  constructor(answer, { say, moved, step, least, chosen }) {
+    Object.assign(this, { say, moved, text: answer.text, unit: fromPoints(answer.text) });
     this.rounds = answer.rounds?.length ? answer.rounds : [answer.mentions];
-    this.round = this.rounds.length - 1;
-    this.chosen = null;
-    this.least = 0;
+    this.round = step ? within(Number(step) - 1, this.rounds.length - 1) : this.rounds.length - 1;
+    this.least = within(Number(least ?? 0), MOST) / 100;
+    this.chosen = this.rounds[this.round].find((mention) => String(mention.start) === chosen) ?? null;
     this.prose = el("div", { class: "linked", role: "group", "aria-label": "The text with its entities" });
-    this.detail = el("aside", { class: "card detail", "aria-label": "Candidates" });
+    this.detail = el("aside", {
+      class: "card detail",
+      "aria-label": "Candidates",
+      onkeydown: (event) => event.key === "Escape" && this.close(),
+    });
     this.root = el(
       "div",
       { class: "linking" },
@@ -29,13 +39,14 @@ export class LinkedText {
     this.where = el("span", { class: "where", role: "status" });
     this.back = el("button", { type: "button", "aria-label": "Earlier round", onclick: () => this.step(-1) }, "←");
     this.forth = el("button", { type: "button", "aria-label": "Later round", onclick: () => this.step(1) }, "→");
-    const sure = el("output", {}, "0% sure");
+    const percents = Math.round(this.least * 100);
+    const sure = el("output", {}, `${percents}% sure`);
     const slider = el("input", {
       type: "range",
       min: 0,
-      max: 95,
+      max: MOST,
       step: 5,
-      value: 0,
+      value: percents,
       "aria-label": "Show entities that are at least so sure",
       oninput: () => {
         this.least = Number(slider.value) / 100;
@@ -58,8 +69,16 @@ export class LinkedText {
   }
 
   step(by) {
-    this.round = Math.min(Math.max(this.round + by, 0), this.rounds.length - 1);
+    this.round = within(this.round + by, this.rounds.length - 1);
     this.draw();
+  }
+
+  close() {
+    const before = this.prose.querySelector("[aria-pressed=true]");
+    const place = [...this.prose.children].indexOf(before);
+    this.chosen = null;
+    this.draw();
+    this.prose.children[place]?.focus();
   }
 
   draw() {
@@ -83,6 +102,11 @@ export class LinkedText {
     this.where.textContent = this.said(mentions.length, fresh.length);
     const kept = shown.find((mention) => this.chosen && key(mention) === key(this.chosen));
     this.show(kept ?? null, shown.length);
+    this.moved({
+      step: this.round < this.rounds.length - 1 ? this.round + 1 : "",
+      least: this.least ? Math.round(this.least * 100) : "",
+      chosen: kept ? kept.start : "",
+    });
   }
 
   said(count, fresh) {
@@ -94,7 +118,9 @@ export class LinkedText {
     const open = () => {
       this.chosen = mention;
       this.draw();
-      this.prose.querySelector("[aria-pressed=true]")?.focus();
+      const pressed = this.prose.querySelector("[aria-pressed=true]");
+      pressed.focus({ preventScroll: true });
+      pressed.scrollIntoView({ block: "nearest" }); // above the candidates on a phone
       this.say(`${mention.text} is ${mention.entity}. ${plural(mention.candidates.length, "candidate")} weighed.`);
     };
     const node = el(
@@ -103,23 +129,31 @@ export class LinkedText {
         class: fresh ? "entity new" : "entity",
         role: "button",
         tabindex: 0,
-        title: mention.entity,
         "aria-pressed": String(Boolean(this.chosen && key(this.chosen) === key(mention))),
-        "aria-label": `${mention.text}: ${mention.entity}, ${percent(mention.probability)} sure`,
         onclick: open,
         onkeydown: (event) => {
+          if (event.key === "Escape") this.close();
           if (event.key !== "Enter" && event.key !== " ") return;
           event.preventDefault();
           open();
         },
       },
       mention.text,
-      el("span", { class: "sure" }, percent(mention.probability)),
+      el(
+        "span",
+        { class: "label" },
+        unseen(": "),
+        el("span", { class: "title" }, mention.entity),
+        unseen(", "),
+        el("span", { class: "sure" }, percent(mention.probability)),
+        unseen(" sure"),
+      ),
     );
     return styled(node, "--sure", mention.probability);
   }
 
   show(mention, count) {
+    this.detail.classList.toggle("open", Boolean(mention));
     if (!mention) {
       const words = count ? "Choose an entity to see what else it could have been." : "No entity was found here.";
       put(this.detail, el("p", { class: "soft" }, words));
@@ -129,13 +163,14 @@ export class LinkedText {
     const page = url?.startsWith("https://") && away(url, "Wikipedia ↗");
     put(
       this.detail,
+      el("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => this.close() }, "×"),
       el("h2", {}, `“${text}”`),
       el(
         "p",
         { class: "links" },
         el("strong", {}, entity),
         page,
-        el("a", { href: `#explore/entity/${encodeURIComponent(entity)}` }, "Explore"),
+        el("a", { href: address("explore", { entity }) }, "Explore"),
       ),
       table(candidates, entity, none),
       candidates.length > SHOWN &&
@@ -192,4 +227,5 @@ function legend() {
   return el("p", { class: "legend" }, "Sure: ", ...swatches, el("span", { class: "swatch new" }, "new in this round"));
 }
 
+const unseen = (words) => el("span", { class: "unseen" }, words);
 const key = (mention) => `${mention.start} ${mention.end} ${mention.entity}`;

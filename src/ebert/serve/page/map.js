@@ -1,11 +1,15 @@
 // A map of a neighbourhood: points in a plane, with labels that do not lie on each other.
+//
+// A point for whose label there is no room shows it when the mouse, the focus or a finger is on it.
 
-import { el, svg } from "./dom.js";
+import { el, put, svg } from "./dom.js";
 
 const MARGIN = 28;
 const LETTER = 6.4; // about as wide as a letter of a label
 const LINE = 15;
-const REACH = 16; // around a point a click still means it; under all points, so that it takes no click from another
+const REACH = 18; // pixels around a point that still mean it
+const APART = 11; // pixels between two points, at least, so that each can be pointed at
+const STEPS = 40; // in which they move apart
 const SPOTS = [
   { x: 10, y: 4, anchor: "start" },
   { x: -10, y: 4, anchor: "end" },
@@ -26,9 +30,28 @@ export function map(places, width, open) {
     left: MARGIN + ((place.x + 1) / 2) * (width - 2 * MARGIN),
     top: MARGIN + ((1 - place.y) / 2) * (height - 2 * MARGIN),
   }));
+  spread(points, width, height);
   const order = [...points].sort((one, other) => Number(other.kind === "self") - Number(one.kind === "self"));
   label(order, width, height);
-  const nodes = points.map((point, number) => node(point, number === 0, () => open(point)));
+  const nodes = points.map((point, number) => node(point, number === 0));
+  const callout = svg("g", { class: "callout", "aria-hidden": "true" });
+  let active = -1; // the point whose name is shown
+  let finger = false; // whether a finger points, not a mouse
+
+  const show = (number) => {
+    if (number === active) return;
+    active = number;
+    for (const [index, one] of nodes.entries()) one.classList.toggle("active", index === number);
+    put(callout);
+    if (number >= 0) name(callout, points[number], width, height);
+  };
+  const nearest = (event) => {
+    const frame = picture.getBoundingClientRect();
+    const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
+    const far = points.map((point) => Math.hypot(point.left - x, point.top - y));
+    const best = far.indexOf(Math.min(...far));
+    return far[best] <= REACH ? best : -1;
+  };
   const picture = svg(
     "svg",
     {
@@ -38,14 +61,29 @@ export function map(places, width, open) {
       height,
       role: "group",
       "aria-label": "Map of the neighbourhood. Arrow keys move between the points, Enter opens one.",
-      onkeydown: (event) => walk(event, points, nodes),
+      onkeydown: (event) => {
+        const here = nodes.indexOf(event.target);
+        if (event.key === "Enter" || event.key === " ") {
+          event.preventDefault();
+          if (here >= 0) open(points[here]);
+        } else walk(event, points, nodes);
+      },
+      onfocusin: (event) => event.target.matches(":focus-visible") && show(nodes.indexOf(event.target)),
+      onfocusout: (event) => event.relatedTarget && show(-1),
+      onpointerdown: (event) => (finger = event.pointerType !== "mouse"),
+      onpointermove: (event) => event.pointerType === "mouse" && show(nearest(event)),
+      onpointerleave: (event) => event.pointerType === "mouse" && show(-1),
+      onclick: (event) => {
+        const number = event.detail ? nearest(event) : nodes.indexOf(event.target.closest(".point"));
+        const again = number === active;
+        show(number);
+        if (number >= 0 && (again || !finger)) open(points[number]);
+      },
     },
     svg("line", { x1: 0, x2: width, y1: height / 2, y2: height / 2, class: "axis" }),
     svg("line", { y1: 0, y2: height, x1: width / 2, x2: width / 2, class: "axis" }),
-    ...points.map((point) =>
-      svg("circle", { cx: point.left, cy: point.top, r: REACH, class: "reach", onclick: () => open(point) }),
-    ),
     ...nodes,
+    callout,
   );
   return el(
     "figure",
@@ -56,12 +94,12 @@ export function map(places, width, open) {
       { class: "legend" },
       ...Object.entries(KINDS).map(([kind, words]) => el("span", { class: `key ${kind}` }, words)),
       el("span", { class: "soft" }, "Near means alike; directions have no meaning."),
+      el("span", { class: "soft touched" }, "Tap a point for its name, and again to open it."),
     ),
   );
 }
 
-function node(point, first, open) {
-  const { left, top, place, name, kind } = point;
+function node({ left, top, place, name, kind }, first) {
   return svg(
     "g",
     {
@@ -71,21 +109,51 @@ function node(point, first, open) {
       "data-name": name,
       "aria-label": `${name}, ${KINDS[kind]}`,
       transform: `translate(${left.toFixed(1)} ${top.toFixed(1)})`,
-      onclick: open,
-      onkeydown: (event) => {
-        if (event.key !== "Enter" && event.key !== " ") return;
-        event.preventDefault();
-        open();
-      },
     },
-    svg("title", {}, name),
     svg("circle", { r: kind === "self" ? 7 : 5, class: "dot" }),
-    svg(
-      "text",
-      { x: place.x, y: place.y, "text-anchor": place.anchor, class: place.free ? undefined : "crowded" },
-      name,
-    ),
+    place.free && svg("text", { x: place.x, y: place.y, "text-anchor": place.anchor }, name),
   );
+}
+
+/** Draw the name of a point over everything else, inside the map. */
+function name(callout, { left, top, name: words }, width, height) {
+  const text = svg("text", { y: 0 }, words);
+  const box = svg("rect", { rx: 5, height: 24 });
+  callout.append(box, text);
+  const room = width - 4;
+  if (text.getComputedTextLength() > room - 16) {
+    text.setAttribute("textLength", room - 16);
+    text.setAttribute("lengthAdjust", "spacingAndGlyphs");
+  }
+  const wide = Math.min(text.getComputedTextLength() + 16, room);
+  const x = Math.min(Math.max(left - wide / 2, 2), width - wide - 2);
+  const y = top > 44 ? top - 36 : Math.min(top + 12, height - 26);
+  box.setAttribute("width", wide);
+  text.setAttribute("x", 8);
+  text.setAttribute("y", 16.5);
+  callout.setAttribute("transform", `translate(${x} ${y})`);
+}
+
+/** Move points that lie on each other apart. */
+function spread(points, width, height) {
+  for (let step = 0; step < STEPS; step += 1) {
+    for (const [number, one] of points.entries()) {
+      for (const other of points.slice(0, number)) {
+        let [x, y] = [one.left - other.left, one.top - other.top];
+        const far = Math.hypot(x, y);
+        if (far >= APART) continue;
+        if (!far) [x, y] = [Math.cos(number), Math.sin(number)];
+        const by = (APART - far) / 2 / (far || 1);
+        move(one, x * by, y * by, width, height);
+        move(other, -x * by, -y * by, width, height);
+      }
+    }
+  }
+}
+
+function move(point, x, y, width, height) {
+  point.left = Math.min(Math.max(point.left + x, MARGIN / 2), width - MARGIN / 2);
+  point.top = Math.min(Math.max(point.top + y, MARGIN / 2), height - MARGIN / 2);
 }
 
 /** Give every point a place for its label where nothing else is, if there is one; the first has a label anyway. */

@@ -1,5 +1,6 @@
-// The page of `ebert serve`: tabs, the way between views (#view/argument), and waiting for the model.
+// The page of `ebert serve`: tabs, the way between views, and waiting for the model.
 
+import { last, read } from "./address.js";
 import { byId, plural } from "./dom.js";
 import { exploreView } from "./explore.js";
 import { fillView } from "./fill.js";
@@ -8,33 +9,24 @@ import { parse } from "./mentions.js";
 import { ask, keepToken, takeToken } from "./service.js";
 import { teachView } from "./teach.js";
 
-const NAMES = ["fill", "link", "explore", "teach"];
 const AGAIN = 1500; // milliseconds between questions whether the model is loaded
 
-const tabs = NAMES.map((name) => byId(`tab-${name}`));
+const tabs = [...document.querySelectorAll("[role=tab]")];
+const nameOf = (tab) => tab.id.replace("tab-", "");
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 let views = null;
 
 /** Show the view that the address names. */
 function route() {
-  const [name, ...rest] = location.hash.slice(1).split("/");
-  const chosen = NAMES.includes(name) ? name : NAMES[0];
-  for (const [number, tab] of tabs.entries()) {
-    const selected = NAMES[number] === chosen;
+  const { view, values } = read();
+  for (const tab of tabs) {
+    const selected = nameOf(tab) === view;
     tab.setAttribute("aria-selected", String(selected));
     tab.tabIndex = selected ? 0 : -1;
-    byId(`view-${NAMES[number]}`).hidden = !selected;
+    byId(`view-${nameOf(tab)}`).hidden = !selected;
+    if (selected) document.title = `${tab.textContent} · ebert`;
   }
-  document.title = `${byId(`tab-${chosen}`).textContent} · ebert`;
-  views?.[chosen].open(decoded(rest.join("/")));
-}
-
-function decoded(part) {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
+  views?.[view].open(values);
 }
 
 function walkTabs(event) {
@@ -86,8 +78,8 @@ function watchToken() {
 
 takeToken();
 watchToken();
-for (const [number, tab] of tabs.entries()) {
-  tab.addEventListener("click", () => (location.hash = `#${NAMES[number]}`));
+for (const tab of tabs) {
+  tab.addEventListener("click", () => (location.hash = last(nameOf(tab))));
   tab.addEventListener("keydown", walkTabs);
 }
 document.querySelector(".skip").addEventListener("click", (event) => {
@@ -98,7 +90,9 @@ addEventListener("hashchange", route);
 route();
 
 const model = await connect();
-model.places = (model.examples ?? []).flatMap((one) => parse(one.text).mentions.map((mention) => mention.entity));
+model.places = (model.examples ?? [])
+  .filter((one) => one.known)
+  .flatMap((one) => parse(one.text).mentions.map((mention) => mention.entity));
 views = { fill: fillView(model), link: linkView(model), explore: exploreView(model), teach: teachView(model) };
 route();
 document.documentElement.dataset.ready = "true";

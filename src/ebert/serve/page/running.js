@@ -2,9 +2,12 @@
 
 import { el, put } from "./dom.js";
 
+const EDGE = 16; // pixels that stay free around what is scrolled to
+
 /**
  * Give a function `run(words, job)` for a view: it says the words while the job runs, then what the job returns: a
  * text, or { unseen } for those who do not see the results. A job that is started while another runs takes its place.
+ * The page scrolls to what came out of it, but not with `still`.
  */
 export function runner(view) {
   const status = view.querySelector(".status");
@@ -12,7 +15,7 @@ export function runner(view) {
   const results = view.querySelector(".results");
   let current = null;
 
-  async function run(words, job) {
+  async function run(words, job, { still = false } = {}) {
     current?.abort();
     const mine = (current = new AbortController());
     const say = (text) => mine === current && put(status, text);
@@ -27,12 +30,10 @@ export function runner(view) {
       const seconds = ((performance.now() - start) / 1000).toFixed(1);
       if (typeof done === "string") put(status, done);
       else put(status, `Answered in ${seconds} s.`, el("span", { class: "unseen" }, done.unseen));
+      if (!still) reveal(results);
     } catch (error) {
       if (mine !== current || error.name === "AbortError") return;
-      put(status);
-      put(results); // they would be of another question
-      const { remedy } = error; // what can be done about it, if anything: { label, act }
-      put(trouble, error.message, remedy && el("button", { type: "button", onclick: remedy.act }, remedy.label));
+      complain(error);
       if (!("status" in error)) console.error(error); // a fault of the page itself
     } finally {
       if (mine === current) {
@@ -43,6 +44,35 @@ export function runner(view) {
     }
   }
 
+  /** Say what is wrong, and offer its remedies ({ label, act }), if it has any. */
+  function complain({ message, remedies = [] }) {
+    put(status);
+    put(results); // they would be of another question
+    const offers = remedies.map(({ label, act }) => el("button", { type: "button", onclick: act }, label));
+    put(trouble, message, ...offers);
+    reveal(trouble);
+  }
+
   run.say = (words) => current === null && put(status, words);
+
+  /** If a field is empty, say so, lead to it, and return true. */
+  run.empty = (field, message, ...remedies) => {
+    if (field.value.trim()) return false;
+    current?.abort();
+    current = null;
+    status.classList.remove("busy");
+    results.removeAttribute("aria-busy");
+    complain({ message, remedies });
+    field.focus({ preventScroll: true });
+    return true;
+  };
   return run;
+}
+
+/** Scroll until something is seen, or its beginning if it is higher than the window. */
+function reveal(node) {
+  const { top, bottom } = node.getBoundingClientRect();
+  const by = top < EDGE ? top - EDGE : Math.min(top - EDGE, Math.max(0, bottom + EDGE - innerHeight));
+  const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
+  if (by) scrollBy({ top: by, behavior });
 }

@@ -4,9 +4,9 @@ const KEY = "ebert-token";
 
 /** Something went wrong, in words for people. */
 export class Trouble extends Error {
-  constructor(words, status = 0) {
+  constructor(words, status = 0, suggestions = []) {
     super(words);
-    this.status = status;
+    Object.assign(this, { status, suggestions });
   }
 }
 
@@ -63,9 +63,11 @@ function trouble(answer, value) {
   if (answer.status === 401) document.dispatchEvent(new CustomEvent("ebert-token-wanted"));
   const wait = Number(answer.headers.get("retry-after"));
   const again = answer.status === 503 && wait > 0 ? ` Try again in ${wait} ${wait === 1 ? "second" : "seconds"}.` : "";
-  const said = typeof value?.error === "string" ? sentence(value.error) : "";
+  const names = value?.suggestions ?? [];
+  let said = typeof value?.error === "string" ? sentence(value.error) : "";
+  if (names.length) said = `${said.split("; did you mean")[0]}. Did you mean:`; // the names follow, as buttons
   const words = said || `The service answered with status ${answer.status} and did not say why.`;
-  return new Trouble(words + again, answer.status);
+  return new Trouble(words + again, answer.status, names);
 }
 
 function sentence(words) {

@@ -1,7 +1,9 @@
 // The view Teach: an entity from a sentence or two, and what the model says about it before and after.
 
+import { address, keep } from "./address.js";
 import { comparison, heard, verdict } from "./bars.js";
-import { byId, el, plural, put } from "./dom.js";
+import { copies, python, shell } from "./copying.js";
+import { byId, el, percent, plural, put } from "./dom.js";
 import { SIGNS as PLAIN_SIGNS } from "./fill.js";
 import { runner } from "./running.js";
 import { ask } from "./service.js";
@@ -35,55 +37,71 @@ const KEPT = "What you teach stays in the store.";
 const FORGOTTEN = "What you teach is forgotten when the service stops.";
 const SIGNS = { tick: "what the word had before", added: "not there before", lost: "only there before" };
 
+const FIELDS = ["title", "description", "aliases", "question"];
 const field = (name) => byId(`teach-${name}`);
+
+const CHECKED = 3; // answers to a sentence of the table
+const QUESTION = "[[Title]] is a [MASK]."; // if none is written
 
 export function teachView(model) {
   const run = runner(byId("view-teach"));
-  const take = (sample) => {
-    for (const [name, value] of Object.entries(sample)) field(name).value = value;
-    field("again").hidden = !known.has(title());
-  };
   const known = new Set(); // titles that were taught here
+  let sample = null; // the one that was taken last
   const title = () => field("title").value.trim();
+  const question = () => (field("question").value.trim() || QUESTION).replaceAll("[[Title]]", `[[${title()}]]`);
+  const names = () =>
+    field("aliases")
+      .value.split(",")
+      .map((alias) => alias.trim())
+      .filter(Boolean);
+  const take = (chosen) => {
+    sample = chosen;
+    write(chosen);
+  };
+  const samples = SAMPLES.map((one) => ({ label: one.title, act: () => take(one) }));
 
   byId("teach-form").addEventListener("submit", (event) => {
     event.preventDefault();
     teach(known.has(title()));
   });
   field("again").addEventListener("click", () => askOnly());
-  field("title").addEventListener("input", () => (field("again").hidden = !known.has(title())));
+  field("title").addEventListener("input", () => {
+    field("again").hidden = !known.has(title());
+    // Another title is another entity, which the names of the example are not for.
+    if (sample && title() !== sample.title && field("aliases").value === sample.aliases) field("aliases").value = "";
+  });
 
   const top = Math.min(5, model.limits?.top ?? 5);
   put(
     field("samples"),
-    ...SAMPLES.map((sample) =>
-      el("li", {}, el("button", { type: "button", class: "pill", onclick: () => take(sample) }, sample.title)),
-    ),
+    ...samples.map(({ label, act }) => el("li", {}, el("button", { type: "button", class: "pill", onclick: act }, label))),
   );
-  take(SAMPLES[0]);
   if (model.keeps !== undefined) field("keeping").textContent = model.keeps ? KEPT : FORGOTTEN;
 
+  function write(values) {
+    for (const name of FIELDS) field(name).value = values[name] ?? "";
+    field("again").hidden = !known.has(title());
+  }
+
   async function answers(signal, modes) {
-    const text = field("question").value.replaceAll("[[Title]]", `[[${title()}]]`);
-    const answer = await ask("api/fill", { body: { text, modes, top }, signal });
+    const answer = await ask("api/fill", { body: { text: question(), modes, top }, signal });
     const masks = Object.fromEntries(answer.results.map((result) => [result.mode, result.masks]));
     return { ...masks, missing: answer.missing.includes(title()) };
   }
 
   async function teach(replace) {
+    const example = { ...samples[0], label: "Take an example" };
+    if (run.empty(field("title"), "Give the entity a title first.", example)) return;
+    if (run.empty(field("description"), `Describe ${title()} first, in a sentence or two.`)) return;
     await run(`Asking BERT before it knows ${title()} …`, async (signal, say) => {
       const before = await answers(signal, ["bert", "concat"]);
       say(`Reading the description of ${title()} …`);
-      const aliases = field("aliases")
-        .value.split(",")
-        .map((alias) => alias.trim())
-        .filter(Boolean);
-      const body = { title: title(), description: field("description").value, aliases, replace };
+      const body = { title: title(), description: field("description").value, aliases: names(), replace };
       let added;
       try {
         added = await ask("api/entities", { body, signal });
       } catch (error) {
-        if (error.status === 409) error.remedy = { label: "Teach it anew", act: () => teach(true) };
+        if (error.status === 409) error.remedies = [{ label: "Teach it anew", act: () => teach(true) }];
         throw error;
       }
       known.add(title());
@@ -91,18 +109,21 @@ export function teachView(model) {
       field("again").hidden = false;
       say("Asking BERT again …");
       const after = await answers(signal, ["concat", "replace"]);
-      return show(before, after, added);
+      return show(before, after, added, await check(signal));
     });
   }
 
   async function askOnly() {
     await run("Asking BERT …", async (signal) => {
       const all = await answers(signal, ["bert", "concat", "replace"]);
-      return show(all, all, null);
+      return show(all, all, null, await check(signal));
     });
   }
 
-  function show(before, after, added) {
+  const check = (signal) => ask("api/check", { query: { name: title() }, signal });
+
+  function show(before, after, added, checked) {
+    keep("teach", Object.fromEntries(FIELDS.map((name) => [name, field(name).value])));
     const fresh = added === null || before.missing;
     const columns = [
       {
@@ -136,14 +157,75 @@ export function teachView(model) {
           `Made from ${plural(words.length, "word")} of the description: ${words.join(", ")}.`,
         ),
       comparison(columns, added ? SIGNS : PLAIN_SIGNS),
-      el(
-        "p",
-        { class: "links" },
-        el("a", { href: `#explore/entity/${encodeURIComponent(title())}` }, `Explore ${title()}`),
-      ),
+      checks(title(), checked),
+      el("p", { class: "links" }, el("a", { href: address("explore", { entity: title() }) }, `Explore ${title()}`)),
+      copies("teach", {
+        value: { ...added, before, after, check: checked.answers },
+        ...spelled(model, title(), field("description").value, names(), question()),
+      }),
     );
     return { unseen: `${added ? `${title()} is known now. ` : ""}${heard(columns)}.` };
   }
 
-  return { open() {} };
+  return {
+    /** Fill in the form as the address says. Nothing is taught before somebody asks for it. */
+    open(values) {
+      if (values.title && FIELDS.some((name) => (values[name] ?? "") !== field(name).value)) write(values);
+    },
+  };
+}
+
+/** The commands and the Python that teach and ask the same; the commands with a store of one's own. */
+function spelled({ name, store }, title, description, aliases, text) {
+  const also = aliases.flatMap((alias) => ["--alias", alias]);
+  return {
+    command: [
+      shell("ebert", "vectors", "copy", store, "my-entities"),
+      shell("ebert", "vectors", "add", "my-entities", title, "--description", description, ...also),
+      shell("ebert", "fill", "--model", name, "--vectors", "my-entities", text),
+    ].join("\n"),
+    code: [
+      "import ebert\n",
+      `model = ebert.EBert.from_pretrained(${python(name)})`,
+      `model.vectors.add(${python(title)}, description=${python(description)}, aliases=[${aliases.map(python).join(", ")}])`,
+      `print(model.fill(${python(text)}, mode="concat"))\n`,
+    ].join("\n"),
+  };
+}
+
+/** What BERT says of an entity, before and now, on a handful of sentences. */
+function checks(title, { answers }) {
+  const name = title.replace(/ \([^()]*\)$/, ""); // which is all of it that BERT reads
+  const words = (found, best) =>
+    found
+      .slice(0, CHECKED)
+      .flatMap(({ token, probability }, number) => [
+        number ? ", " : "",
+        el("span", { class: !number && token !== best ? "changed" : undefined }, token),
+        " ",
+        el("span", { class: "soft" }, percent(probability)),
+      ]);
+  return el(
+    "article",
+    { class: "column checks" },
+    el("h3", {}, `What BERT says of ${title}`),
+    el(
+      "table",
+      {},
+      el("thead", {}, el("tr", {}, ...["Sentence", "Before", "Now"].map((head) => el("th", { scope: "col" }, head)))),
+      el(
+        "tbody",
+        {},
+        ...answers.map(({ template, before, after }) =>
+          el(
+            "tr",
+            {},
+            el("th", { scope: "row" }, template.replace("{}", () => name)),
+            el("td", {}, ...words(before, before[0]?.token)),
+            el("td", {}, ...words(after, before[0]?.token)),
+          ),
+        ),
+      ),
+    ),
+  );
 }

@@ -111,13 +111,17 @@ def test_a_name_that_means_something_else_is_a_surface_only(store):
         {"title": "Smith (singer)", "description": "a song", "aliases": ["Smith", "The singer"]},
     ]
     report = store.add_many(rows)
-    assert (report.added, report.shared_names) == (2, 3)
+    assert report.added == 2
+    assert [(clash.name, clash.title, clash.means) for clash in report.clashes] == [
+        ("Århus", "Smith (baker)", "Aarhus"), ("Aarhus", "Smith (baker)", "Aarhus"),
+        ("Smith", "Smith (singer)", "Smith (baker)"),
+    ]  # fmt: skip
     assert store.find("Smith").title == "Smith (baker)"
     assert store.find("Århus").title == store.find("Aarhus").title == "Aarhus"
     assert [c.entity.title for c in store.candidates("Smith")] == ["Smith (baker)", "Smith (singer)"]
     assert [c.entity.title for c in store.candidates("Århus")] == ["Smith (baker)"]
     again = store.add_many(rows, replace=True)
-    assert (again.added, again.replaced, again.shared_names) == (2, 2, 3)
+    assert (again.added, again.unchanged, again.clashes) == (0, 2, report.clashes)
     assert store.find("Smith").title == "Smith (baker)"
 
 
@@ -127,7 +131,7 @@ def test_of_rows_with_one_title_the_first_counts_or_with_replace_the_last(store)
     assert (report.added, [bad.number for bad in report.bad]) == (1, [2, 3])
     first = store["X"]
     report = store.add_many(rows, replace=True)
-    assert (report.added, report.replaced, report.bad) == (3, 3, [])
+    assert (report.added, report.replaced, report.unchanged, report.bad) == (2, 2, 1, [])
     assert not np.allclose(store["X"], first)
     store.add("Y", description="a guitar")
     np.testing.assert_allclose(store["X"], store["Y"], atol=1e-6)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ebert.vectors.store import Vectors
 
 BATCH = 1024  # rows of a knowledge base in a transaction
+DESCRIBED = 1e-4  # the largest difference of vectors made of one description, as a share of their length
 FIELDS = ("title", "description", "vector", "aliases", "id", "wikidata")
 
 Vector = NDArray[np.float32]
@@ -37,21 +38,31 @@ class RejectedRow:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class NameClash:
+    """Another name of an entity that means something else already: it names the entity in text but does not find it."""
+
+    name: str
+    title: str  # of the entity that was added
+    means: str  # the title of what the name finds
+
+
 @dataclass
 class AddReport:
     """What became of the rows."""
 
     added: int = 0
     replaced: int = 0  # of those added
+    unchanged: int = 0  # rows that were added before, just so
     bad: list[RejectedRow] = field(default_factory=list)
-    shared_names: int = 0  # other names that mean something else too: they name the entity in text but do not find it
+    clashes: list[NameClash] = field(default_factory=list)
     odd: int = 0  # titles that look like others: letters of two scripts in a word
     unused: set[str] = field(default_factory=set)  # fields that mean nothing here
 
     @property
     def rows(self) -> int:
         """How many rows there were."""
-        return self.added + len(self.bad)
+        return self.added + self.unchanged + len(self.bad)
 
 
 def wanted(title: str, aliases: Iterable[str] = (), wikidata: int | None = None, own: str | None = None) -> Addition:
@@ -70,9 +81,14 @@ def wanted(title: str, aliases: Iterable[str] = (), wikidata: int | None = None,
     return Addition(title, wikidata=wikidata, id=own, aliases=tuple(others))
 
 
-def add_entity(store: Lookup, new: Addition, vector: Vector, *, replace: bool) -> Entity:
-    """Add an entity. One that is replaced keeps what else is known of it."""
+def add_entity(store: "Vectors", new: Addition, vector: Vector, *, replace: bool, within: float) -> Entity:
+    """Add an entity. One that is replaced keeps what else is known of it.
+
+    If it was added just so before, with a vector that differs by no more than `within`, nothing changes.
+    """
     with store.overlay.locked():
+        if same := _same(store, new, vector, within):
+            return same
         for alias in new.aliases:
             owner = _owner(store, alias, new.title)
             if owner == alias:
@@ -125,7 +141,13 @@ def _add_batch(
                     raise found
                 vector = checked(found, store.dimension, "the vector")
                 # A name that means something else already names the entity in text, but does not find it.
-                free = tuple(alias for alias in new.aliases if not _owner(store, alias, new.title))
+                owners = {alias: _owner(store, alias, new.title) for alias in new.aliases}
+                free = tuple(alias for alias, owner in owners.items() if not owner)
+                clashes = [NameClash(alias, new.title, owner) for alias, owner in owners.items() if owner]
+                if _same(store, new, vector, 0.0 if description is None else DESCRIBED, finds=free):
+                    report.unchanged += 1
+                    report.clashes += clashes
+                    continue
                 addition = dataclasses.replace(_completed(store, new, replace=replace), aliases=free)
                 report.odd += _add(store, addition, vector).oddity is not None
             except EbertError as error:
@@ -133,13 +155,38 @@ def _add_batch(
             else:
                 report.added += 1
                 report.replaced += addition.row is not None or addition.hides is not None
-                report.shared_names += len(new.aliases) - len(free)
+                report.clashes += clashes
 
 
 def _add(store: Lookup, addition: Addition, vector: Vector) -> Entity:
     added = store.first(ADDED_AT, store.overlay.add(addition, vector))
     assert added is not None
     return added
+
+
+def _same(
+    store: "Vectors", new: Addition, vector: Vector, within: float, finds: Sequence[str] | None = None
+) -> Entity | None:
+    """Return the entity that was added before as it is to be added now; `finds`: the aliases that should find it."""
+    now = store.first(TITLED, new.title)
+    if now is None or not now.added:
+        return None
+    names = new.aliases if finds is None else finds
+    known = "SELECT 1 FROM added.surfaces WHERE surface = ? AND row = ?"
+    same = (
+        (new.wikidata is None or new.wikidata == now.wikidata)
+        and (new.id is None or new.id == store.id_of(now))
+        and np.linalg.norm(store.take([now])[0] - vector) <= within * np.linalg.norm(vector)
+        and all((found := store.find(alias)) and found.title == new.title for alias in names)
+        and all(store.overlay.rows(known, (surface, now.row)) for surface in _surfaces(store, new))
+    )
+    return now if same else None
+
+
+def _surfaces(store: Lookup, new: Addition) -> tuple[str, ...]:
+    """Return the words that name an entity in text."""
+    named = dict.fromkeys(surface_of(name, store.words_of) for name in (new.title, *new.aliases))
+    return tuple(filter(None, named))
 
 
 def _completed(store: Lookup, new: Addition, *, replace: bool) -> Addition:
@@ -153,14 +200,13 @@ def _completed(store: Lookup, new: Addition, *, replace: bool) -> Addition:
         raise EbertError(f"Q{number} is {other.title!r} already; {title!r} needs its own Wikidata id or none")
     if new.id is not None and (other := store.find_id(new.id)) and other.title != title:
         raise EbertError(f"the id {new.id!r} is of {other.title!r} already; {title!r} needs its own")
-    surfaces = dict.fromkeys(surface_of(name, store.words_of) for name in (title, *new.aliases))
     return dataclasses.replace(
         new,
         row=now.row if now and now.added else None,
         hides=made.row if made else None,
         count=max(0, made.count) if made and made.count is not None else None,
         wikidata=made.wikidata if made and number is None else number,
-        surfaces=tuple(filter(None, surfaces)),
+        surfaces=_surfaces(store, new),
     )
 
 

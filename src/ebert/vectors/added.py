@@ -34,9 +34,15 @@ Vector = NDArray[np.float32]
 
 
 class Overlay:
-    """The added entities of one store, and which of its own were removed."""
+    """The added entities of one store, and which of its own were removed.
 
-    def __init__(self, catalogue: Catalogue, path: Path, *, dimension: int) -> None:
+    Those of a `shared` store go into a temporary log, from the first one on.
+    """
+
+    temporary = False  # whether what was added goes when the object does
+
+    def __init__(self, catalogue: Catalogue, path: Path, *, dimension: int, shared: bool = False) -> None:
+        self.shared = shared
         self.path, self._catalogue, self._dimension, self._place = path, catalogue, dimension, str(path)
         self._old = path.with_name(log.OLD)
         self._existed = self._old.exists() or path.exists()
@@ -91,6 +97,8 @@ class Overlay:
                 raise EbertError(
                     f"{self.path} has no row {row}: the entity is of another store, or it was replaced or removed"
                 )
+            if found[0][0] < 0:  # of the transaction that goes on
+                return next(vector for new, vector in reversed(self._pending) if new.row == row)
             return self._vector(found[0][0])
 
     def all(self) -> Iterator[tuple[Entity, Vector]]:
@@ -147,11 +155,13 @@ class Overlay:
                 staging.sweep(self.path.parent, self.path.name)  # of those who were killed
                 yield
         except Timeout:
-            raise OSError(f"cannot add to {self.path}: another process is adding for more than a minute") from None
+            raise OSError(f"cannot add to {self.path}: another process has been adding for over a minute") from None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Let the block `add` alone; what it added is on disk, and there for all others, when it ends well."""
+        if self.shared and not self.temporary:
+            self._detach()
         try:
             with self.alone():
                 session = self.session()
@@ -170,6 +180,20 @@ class Overlay:
             if str(error).startswith("cannot add"):
                 raise
             raise OSError(f"cannot add to {self.path}: {error.strerror or error}") from error
+
+    def _detach(self) -> None:
+        """Go on in a log that ends with this object, and begins with what was added up to now."""
+        with self.session().lock:
+            if not self.temporary:  # another thread was first
+                with files.temporary_folder("ebert-added-") as folder:
+                    self.copy(folder / self.path.name)
+                files.remove_with(self, folder)
+                self.join(folder / self.path.name)
+
+    def join(self, path: Path) -> None:
+        """Go on in a log that ends with another object."""
+        self._catalogue.session().mark = None  # so that it is read from its beginning
+        self.path, self._place, self.temporary = path, str(path), True
 
     def copy(self, path: Path) -> None:
         """Write what was added to the log of another store, one with the same entities."""

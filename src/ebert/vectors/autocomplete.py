@@ -1,4 +1,4 @@
-"""Entities for somebody who is typing a name: by beginnings, whatever the case and the accents, the usual ones first.
+"""Autocomplete of entities: by the beginning of a name, whatever the case and accents, the most frequent first.
 
 The names of a store are kept folded and sorted in a few arrays, some thirty bytes a name: what begins with given
 letters is a stretch of them, found by halving, and the most linked ones in it are found without sorting it. (A prefix
@@ -23,7 +23,7 @@ LONGEST = 200  # letters that are looked at; no title has more
 
 
 def fold(name: str) -> str:
-    """Return a name without what nobody types: capitals, accents, underscores, doubled blanks.
+    """Return a name in small letters, without accents, underscores and double blanks.
 
     >>> fold("Beyoncé_Knowles")
     'beyonce knowles'

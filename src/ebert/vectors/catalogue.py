@@ -157,7 +157,7 @@ class Database:
             )
             session = Session(connection)
             # Not cell_size_check: it keeps damage from spreading, which needs a writer, and makes look-ups take twice
-            # as long, since mapped pages are checked anew each time.
+            # as long, since mapped pages are checked again each time.
             connection.execute(f"PRAGMA mmap_size = {MAPPED}")
             connection.execute("PRAGMA trusted_schema = OFF")
             self._prepare(connection)

@@ -1,4 +1,4 @@
-"""Stores made from another store: all of it with what was added, one that takes additions, one with other surfaces."""
+"""Stores made from another store: with what was added among the rest, one's own, a temporary one, other surfaces."""
 
 import bisect
 import itertools
@@ -36,8 +36,33 @@ def copy_on_write(store: "Vectors") -> "Vectors":
         store.overlay.copy(folder / store.info.added)
         own = type(store).open(folder)
     files.remove_with(own, folder)
-    own.temporary = True
+    own.overlay.temporary = True
     return own
+
+
+def copy_store(store: "Vectors", out: str | Path, *, overwrite: bool = False) -> "Vectors":
+    """Make a store like this one at `out`, whose additions are its own. The big files are linked where the disk allows.
+
+    One that is a copy of the same store already stays as it is.
+    """
+    target = Path(out).absolute()
+    if target.resolve() == store.path.resolve():
+        raise EbertError(f"{target} is the store itself; choose another place")
+    if not overwrite and is_copy(store, target):
+        return type(store).open(target)
+    with files.replacing_folder(target, overwrite=overwrite, marker=layout.INFO) as folder:
+        for name in layout.BIG:
+            if (store.path / name).exists():
+                _link(store.path / name, folder / name, Path.hardlink_to)
+        store.info.write(folder)
+        store.overlay.copy(folder / store.info.added)
+    return type(store).open(target)
+
+
+def is_copy(store: "Vectors", folder: Path) -> bool:
+    """Return whether there is a store in a folder that has the same big files, whatever was added to it."""
+    there = (folder / layout.INFO).is_file() and layout.StoreInfo.read(folder)
+    return bool(store.info.sha256) and there == store.info
 
 
 def with_surfaces(
@@ -84,7 +109,7 @@ def _replace_surfaces(path: Path, surfaces: Iterable[Surface]) -> None:
 
 def _link(source: Path, target: Path, link: Callable[[Path, Path], None]) -> None:
     try:
-        link(target, source)
+        link(target, source.resolve())  # which may be a link itself, as in the hub's cache
     except OSError:  # another disk, one without links, or Windows, which lets only some users make them
         shutil.copyfile(source, target)
 

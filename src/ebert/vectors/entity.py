@@ -1,4 +1,4 @@
-"""What look-ups return, and checks of vectors."""
+"""The results of look-ups, and checks of vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,11 +34,12 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A word or an entity near another one, by cosine similarity."""
+    """A word or an entity near another one."""
 
     kind: Literal["word", "entity"]
     name: str
-    similarity: float
+    similarity: float  # the cosine
+    score: float  # what neighbours are sorted by: the cosine, or one that is corrected for hubs
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ WORDS, LETTERS = 8, 100  # of a title that are searched for
 CLOSE = 0.4  # the least likeness of a title worth showing
 
 _WORD = re.compile(r"[^\W_]+")
-_APART = re.compile(r"\s*\([^()]*\)$")  # what tells a title from others: nobody writes it in running text
+_APART = re.compile(r"\s*\([^()]*\)$")  # what tells a title from others of the same name
 
 # Entities `e` of some tables with a condition, among what was added.
 LATER = "SELECT e.title, e.row, e.count, e.wikidata, 1{more} FROM {source} WHERE {condition}"
@@ -245,7 +245,7 @@ class Lookup:
     # Surfaces
 
     def candidates(self, surface: str) -> list[Candidate]:
-        """Return the entities that some words of a text may mean, the likeliest first (Section 4.3 of the paper).
+        """Return the entities that some words of a text may mean, the most likely first (Section 4.3 of the paper).
 
         The counts are those of the links in the text that the store was trained on. Titles and other names of added
         entities count as if they had been linked once.
@@ -292,7 +292,16 @@ def surface_of(name: str, words_of: WordsOf = words_of) -> str:
     >>> surface_of("Paris, Texas (film)")
     'Paris Texas'
     """
-    return " ".join(words_of(_APART.sub("", name) or name))
+    return " ".join(words_of(plain_name(name)))
+
+
+def plain_name(title: str) -> str:
+    """Return a title without what is in brackets at its end, which nobody writes in running text.
+
+    >>> plain_name("Paris, Texas (film)")
+    'Paris, Texas'
+    """
+    return _APART.sub("", title) or title
 
 
 def words_in(title: str) -> list[str]:

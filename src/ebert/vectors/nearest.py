@@ -49,17 +49,20 @@ def _search(
         if not (squares.min() > _LOW and squares.max() < _HIGH):  # nor if there is one that is not a number
             odd = np.flatnonzero(~((squares > _LOW) & (squares < _HIGH)))
             scores[:, odd] = _careful(exact, matrix[start : start + step][odd])
-        if (scores <= least).all():
+        better = np.flatnonzero((scores > least).any(axis=0))
+        if not len(better):
             continue  # as with nearly all chunks of a large matrix
-        best = np.concatenate([best, scores], axis=1)
-        here = np.broadcast_to(np.arange(start, start + len(chunk)), scores.shape)
-        rows = np.concatenate([rows, here], axis=1)
-        if best.shape[1] > top:
-            order = np.lexsort((rows, -best), axis=1)[:, :top]
-            best, rows = np.take_along_axis(best, order, axis=1), np.take_along_axis(rows, order, axis=1)
-        if best.shape[1] == top:
+        best = np.concatenate([best, scores[:, better]], axis=1)
+        rows = np.concatenate([rows, np.broadcast_to(start + better, (len(queries), len(better)))], axis=1)
+        if best.shape[1] >= 2 * top:  # sorting is what takes long
+            rows, best = _cut(rows, best, top)
             least = best.min(axis=1, keepdims=True)
-    return rows, best
+    return _cut(rows, best, top)
+
+
+def _cut(rows: NDArray[np.int64], best: NDArray[np.float32], top: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    order = np.lexsort((rows, -best), axis=1)[:, :top]
+    return np.take_along_axis(rows, order, axis=1), np.take_along_axis(best, order, axis=1)
 
 
 def _careful(queries: NDArray[np.float64], rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -1,11 +1,10 @@
 """The store of vectors: open, look up, take, nearest, add, save (DESIGN: files on disk)."""
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from ebert import _names
 from ebert._io import files
 from ebert._io.progress import Advance, silent
-from ebert._io.trusted import locate
 from ebert.errors import EbertError, UnknownNameError
 from ebert.vectors import copies, layout
-from ebert.vectors.add import AddReport, add_entity, add_rows, remove_entity, wanted
+from ebert.vectors.add import DESCRIBED, AddReport, add_entity, add_rows, remove_entity, wanted
 from ebert.vectors.added import Overlay
 from ebert.vectors.autocomplete import Autocomplete
 from ebert.vectors.catalogue import PAGE, Catalogue, Kind
@@ -24,7 +22,7 @@ from ebert.vectors.entity import Entity, Neighbour, checked, whole
 from ebert.vectors.from_description import Describer
 from ebert.vectors.lookup import Lookup
 from ebert.vectors.matrix import open_matrix
-from ebert.vectors.nearest import nearest_rows
+from ebert.vectors.neighbours import Order, RowSample, Which, find_neighbours
 from ebert.vectors.writer import fill_from_arrays, writing
 from ebert.wikipedia.tokens import DEFAULT
 
@@ -46,20 +44,20 @@ class Vectors(Lookup):
     threads and processes, forked ones too; so is adding.
     """
 
-    temporary = False  # whether the folder goes when the object does
-
     def __init__(self, path: Path, info: layout.StoreInfo) -> None:
         self.path, self.info = path, info
         self.word_matrix = self._matrix(layout.WORDS, info.words)
         self.entity_matrix = self._matrix(layout.ENTITIES, info.entities)
         self._entity_rows = self._matrix(layout.ENTITIES, info.entities, scattered=True)
+        self._samples: dict[Kind, RowSample] = {}
         has_outputs = (path / layout.OUTPUTS).exists()
         self.word_outputs = self._matrix(layout.OUTPUTS, info.words, scattered=True) if has_outputs else None
         catalogue = Catalogue(path / layout.CATALOGUE)
         sizes = {"words": info.words, "entities": info.entities}
         if catalogue.sizes != sizes:
             raise _mixed(catalogue.path, catalogue.sizes, sizes)
-        overlay = Overlay(catalogue, path / info.added, dimension=info.dimension)
+        shared = _names.is_shared(path)
+        overlay = Overlay(catalogue, path / info.added, dimension=info.dimension, shared=shared)
         corpus = info.made.get("corpus")
         made = corpus if isinstance(corpus, dict) else info.made
         tokeniser = str(made.get("tokeniser", DEFAULT))
@@ -113,7 +111,7 @@ class Vectors(Lookup):
             store = cls.open(folder)
         if path is None:
             files.remove_with(store, folder)
-            store.temporary = True
+            store.overlay.temporary = True
         return store
 
     @classmethod
@@ -163,7 +161,17 @@ class Vectors(Lookup):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let other processes open the same store: what is sent to them is where it is."""
-        return type(self).open, (str(self.path),)
+        return _reopened, (type(self), str(self.path), str(self.overlay.path) if self.temporary else None)
+
+    @property
+    def shared(self) -> bool:
+        """Whether it is the starter, which never changes: additions go with this object, or into a `copy`."""
+        return self.overlay.shared
+
+    @property
+    def temporary(self) -> bool:
+        """Whether the store, or what was added to it, goes when the object does."""
+        return self.overlay.temporary
 
     # Vectors
 
@@ -185,48 +193,23 @@ class Vectors(Lookup):
         return whole(np.array(self.word_matrix[row], np.float32)[None], [word])[0]
 
     def nearest(
-        self,
-        query: str | ArrayLike,
-        *,
-        top: int = 10,
-        kind: Literal["entities", "words", "both"] = "entities",
-        word: bool = False,
+        self, query: str | ArrayLike, *, top: int = 10, kind: Which = "entities", word: bool = False, by: Order = "csls"
     ) -> list[Neighbour]:
-        """Return the nearest entities, words or both to an entity (or, with `word`, a word, or a vector) by cosine.
+        """Return the nearest entities, words or both to an entity (or, with `word`, a word, or a vector).
 
-        The thing itself is left out.
+        The thing itself is left out. By `csls`, things that are near to everything count as less near than by their
+        `cosine`: see `ebert.vectors.neighbours`.
         """
-        if top < 1 or kind not in ("entities", "words", "both"):
-            raise EbertError(f"cannot give the {top} nearest {kind}: at least 1, of 'entities', 'words' or 'both'")
-        top = min(top, self.info.words + len(self))
-        itself: tuple[str, str] | None = None
-        if not isinstance(query, str):
-            vector = checked(query, self.dimension, "the vector")
-        elif word:
-            itself, vector = ("word", query), self.word_vector(query)
-        else:
-            entity = self.known(query)
-            itself, vector = ("entity", entity.title), self[entity]
-        near: list[Neighbour] = []
-        if kind != "entities":
-            near += self._neighbours("words", nearest_rows(self.word_matrix, vector, top + 1))
-        if kind != "words":
-            hidden = self.overlay.hidden()
-            found = nearest_rows(self.entity_matrix, vector, top + 1 + len(hidden))
-            near += self._neighbours("entities", [one for one in found if one[0] not in hidden][: top + 1])
-            if later := list(self.overlay.all()):
-                found = nearest_rows(np.stack([row for _, row in later]), vector, top + 1)
-                near += [Neighbour("entity", later[index][0].title, score) for index, score in found]
-        near = [one for one in near if (one.kind, one.name) != itself]
-        return sorted(near, key=lambda one: -one.similarity)[:top]
+        return find_neighbours(self, query, top=top, kind=kind, word=word, by=by)
 
-    def _neighbours(self, kind: Kind, found: Sequence[tuple[int, float]]) -> Iterator[Neighbour]:
-        for row, score in found:
-            name = self.catalogue.names(kind, row, row + 1)[0]
-            yield Neighbour("word" if kind == "words" else "entity", name, score)
+    def sample(self, kind: Kind) -> RowSample:
+        """Return some of the words or entities that the store was made with, to tell what is near to many of them."""
+        if kind not in self._samples:
+            self._samples[kind] = RowSample(self.word_matrix if kind == "words" else self.entity_matrix)
+        return self._samples[kind]
 
     def complete(self, typed: str, count: int = 8) -> list[Entity]:
-        """Return the entities that somebody who is typing a name may mean, the likeliest first.
+        """Return the entities that somebody who is typing a name may mean, the most likely first.
 
         First those whose titles begin so, whatever the case and the accents, the most linked ones first; then by
         redirects, by words within titles, and if no name begins so, by likeness. The first call sorts all names.
@@ -254,14 +237,15 @@ class Vectors(Lookup):
         """Add an entity under a title. It is on disk, and there for every other reader, when this returns.
 
         Give its vector, or a description: a paragraph of which the vector is made as training would have made it of
-        the opening of a page. `id` is any name that your own knowledge base has for it.
+        the opening of a page. `id` is any name that your own knowledge base has for it. Adding the same thing again
+        changes nothing. What is added to the starter, which never changes, goes with this object: see `shared`.
         """
         new = wanted(title, aliases, wikidata, id)
         if (vector is None) == (description is None):
             raise EbertError(f"{title!r} needs a vector or a description: one of the two")
         given = self.imagine(description) if description is not None else vector
         array = checked(np.asarray(given), self.dimension, f"the vector of {title!r}")
-        return add_entity(self, new, array, replace=replace)
+        return add_entity(self, new, array, replace=replace, within=0.0 if description is None else DESCRIBED)
 
     def imagine(self, description: str) -> NDArray[np.float32]:
         """Make the vector of an entity from a description, without adding it."""
@@ -283,12 +267,21 @@ class Vectors(Lookup):
         """Remove an entity, for every reader, and return what it was. One of the store itself stays on disk, hidden."""
         return remove_entity(self, name)
 
+    def copy(self, path: str | Path, *, overwrite: bool = False) -> "Vectors":
+        """Make a store of your own, with the additions of this one, and open it: at once, as big files are linked.
+
+        What is added to one of the two later is not in the other. A copy of the same store that is there already stays.
+        """
+        return copies.copy_store(self, path, overwrite=overwrite)
+
     def save(self, path: str | Path, *, dtype: str | None = None, overwrite: bool = False) -> "Vectors":
         """Write the store to another folder, added entities among the others, and open it."""
         target = Path(path).absolute()
         here = target.resolve() == self.path.resolve()
         if here and not overwrite:
             raise EbertError(f"{target} is this store; added entities are saved already")
+        if here and self.shared:
+            raise _names.shared_store(self.path)
         # In its own place nobody may add meanwhile, as that would be lost.
         with (
             self.overlay.alone() if here else nullcontext(),
@@ -341,7 +334,7 @@ class Vectors(Lookup):
     def verified(self) -> Self:
         """Return the store itself, or raise `EbertError` if a file is not what it was when the store was made."""
         if not self.info.sha256:
-            raise EbertError(f"{self.path} has no hashes to verify: save it anew with this version of ebert")
+            raise EbertError(f"{self.path} has no hashes to verify: save it again with this version of ebert")
         if damaged := self.info.damaged(self.path):
             raise EbertError(f"{', '.join(damaged)} of {self.path} changed since the store was made; restore it")
         return self
@@ -370,16 +363,20 @@ def reopen(
 ) -> Vectors:
     """Open the store of `owner`, the folder that names it, unless another place or an open store is given."""
     if not isinstance(given, Vectors):
-        place = locate(owner, name, ours=ours) if given is None else _names.resolve(given, "store")
-        if not os.path.isdir(place):  # noqa: PTH112
-            raise EbertError(f"the store of {owner} is not at {place}; say where it is now (vectors=..., --vectors)")
-        given = Vectors.open(place)
+        given = Vectors.open(_names.store_of(owner, name, given, ours=ours))
     if given.fingerprint != fingerprint:
         raise EbertError(
             f"{given.path} has other words than the store that {owner} was made with; "
             f"give the right store (vectors=..., --vectors){remedy}"
         )
     return given
+
+
+def _reopened(kind: type[Vectors], path: str, log: str | None) -> Vectors:
+    store = kind.open(path)
+    if log is not None and store.shared:
+        store.overlay.join(Path(log))
+    return store
 
 
 def _mixed(path: Path, found: object, expected: object) -> EbertError:

@@ -35,7 +35,7 @@ class Dropped:
 
     duplicates: int = 0
     empty: int = 0  # names
-    unseen: int = 0  # titles with characters that nobody sees
+    unseen: int = 0  # titles with invisible characters
     redirects: int = 0  # from an existing title or redirect, or to a title that is not in the store
     wikidata: int = 0  # ids of titles that are not in the store
     examples: list[str] = field(default_factory=list)

@@ -164,7 +164,7 @@ def test_arrays_that_are_no_vectors(load_numpy, matrix, message):
 
 def test_numpy_without_names(tmp_path):
     np.save(tmp_path / "v.npy", MATRIX)
-    with pytest.raises(EbertError, match=r"needs a file with the names of its rows, one a line: .*v\.txt"):
+    with pytest.raises(EbertError, match=r"needs a file with the names of its rows, one per line: .*v\.txt"):
         import_vectors([tmp_path / "v.npy"], tmp_path / "store")
 
 

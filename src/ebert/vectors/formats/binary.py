@@ -73,10 +73,10 @@ def read_word2vec_binary(path: Path, advance: Advance = silent) -> Generator[Bat
 
 
 def read_numpy(path: Path, names_file: Path | None = None, advance: Advance = silent) -> Generator[Batch, None, None]:
-    """Read a ``.npy`` matrix, memory-mapped, with a text file of names, one a line (default: ``.txt`` beside it)."""
+    """Read a ``.npy`` matrix, memory-mapped, with a text file of names, one per line (default: ``.txt`` beside it)."""
     names_file = names_file or path.with_suffix(".txt")
     if not names_file.is_file():
-        raise EbertError(f"{path} needs a file with the names of its rows, one a line: {names_file} (or --names FILE)")
+        raise EbertError(f"{path} needs a file with the names of its rows, one per line: {names_file} or --names")
     try:
         matrix = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:

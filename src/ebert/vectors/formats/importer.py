@@ -139,7 +139,7 @@ def _read(source: _Source, writer: StoreWriter, kind: str, advance: Advance, *, 
 
 
 def _add(writer: StoreWriter, batch: Batch, kind: str, *, outputs: bool) -> None:
-    """Put a batch into a store; entities with characters in their titles that nobody sees are counted as dropped."""
+    """Put a batch into a store; entities with invisible characters in their titles are counted as dropped."""
     chosen: dict[Kind, list[int]] = {"words": [], "entities": []}
     for index, name in enumerate(batch.names):
         is_entity = kind == "entities" or (kind == "prefix" and name.startswith(ENTITY))

@@ -55,7 +55,7 @@ def _read(path: Path, like: NDArray[np.float32]) -> Any:
     try:
         matrix = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise EbertError(f"{path} is damaged ({error}); begin the training again (--overwrite)") from None
+        raise EbertError(f"{path} is damaged ({error}); start the training again (--overwrite)") from None
     if matrix.shape != like.shape or matrix.dtype != like.dtype:
-        raise EbertError(f"{path} has shape {matrix.shape}, not {like.shape}; begin the training again (--overwrite)")
+        raise EbertError(f"{path} has shape {matrix.shape}, not {like.shape}; start the training again (--overwrite)")
     return matrix

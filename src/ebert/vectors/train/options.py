@@ -35,7 +35,7 @@ class VectorTrainingOptions(Options):
     def __post_init__(self) -> None:
         self.check()
         if self.min_rate > self.rate:
-            raise EbertError(f"min_rate {self.min_rate} is above rate {self.rate}; the learning rate falls")
+            raise EbertError(f"min_rate {self.min_rate} is above rate {self.rate}; the learning rate decreases")
 
 
 # `paper`: the three objectives of Section 2.3 as in the paper, entities with at least 5 links.

@@ -56,7 +56,7 @@ def train(
     writer.refuse(out, overwrite=overwrite)
     folder = checkpoint.folder_of(out)
     if folder.exists() and not (resume or overwrite):
-        raise EbertError(f"{folder} has an unfinished training; go on with it (--resume) or begin again (--overwrite)")
+        raise EbertError(f"{folder} has an unfinished training; continue it (--resume) or start again (--overwrite)")
     prepared = data.prepare(corpus, options, keep=keep)
     state, run = trainer.initial(prepared, options), checkpoint.identity(corpus, options, keep)
     if resume and (folder / checkpoint.INFO).exists():

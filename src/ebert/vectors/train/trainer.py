@@ -215,6 +215,6 @@ def check(data: TrainingData, state: TrainingState) -> None:
 
 def _diverged(what: str) -> EbertError:
     return EbertError(
-        f"the vector of {what} has a value that is infinite or not a number: training diverged; begin again "
+        f"the vector of {what} has a value that is infinite or not a number: training diverged; start again "
         "(--overwrite) with a lower rate (--rate)"
     )

@@ -10,23 +10,23 @@ import re
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from ebert._io import files
+from ebert._io import files, trusted
+from ebert._io.home import STARTER, home
 from ebert.errors import EbertError
 
 Kind = Literal["model", "store", "linker", "classifier"]
 
-STARTER = "starter"
 HUB_OPTIONS = frozenset({"revision", "token", "cache_dir", "force_download", "local_files_only"})
 MOST_LISTED = 10  # names in an error
 
 # The files of which a folder of each kind has one, and the command that makes such a folder.
-_FILES: dict[Kind, tuple[str, ...]] = {
+MARKERS: dict[Kind, tuple[str, ...]] = {
     "model": ("ebert.json",),
     "store": ("store.json", "vectors/store.json"),
     "linker": ("linker.json", "model/linker.json", "ebert.json"),
     "classifier": ("relations.json", "model/relations.json"),
 }
-_COMMANDS: dict[Kind, str] = {
+COMMANDS: dict[Kind, str] = {
     "model": "ebert align",
     "store": "ebert vectors import' or 'ebert vectors train",
     "linker": "ebert link train",
@@ -74,9 +74,30 @@ def find_local(name: str | Path, kind: Kind) -> Path | None:
     return place.absolute() if _exists(place) else None
 
 
+def shared_store(name: str | Path) -> EbertError:
+    """Return the error about a store that is to be changed but is the starter's."""
+    return EbertError(
+        f"the starter is shared and never changes, so {name} stays as it is; make a store of your own from it "
+        "('ebert vectors copy starter my-entities', which takes no time) and change that one"
+    )
+
+
+def is_shared(folder: Path) -> bool:
+    """Return whether a folder is of the starter in the cache, which everybody uses and nobody changes."""
+    return folder.resolve().is_relative_to((home() / STARTER).resolve())
+
+
+def store_of(owner: Path, name: str, given: str | Path | None, *, ours: bool) -> Path:
+    """Return the folder of the store that a model or a linker names, unless it is given where the store is now."""
+    place = trusted.locate(owner, name, ours=ours) if given is None else resolve(given, "store")
+    if not os.path.isdir(place):  # noqa: PTH112 - which takes any name
+        raise EbertError(f"the store of {owner} is not at {place}; say where it is now (vectors=..., --vectors)")
+    return place
+
+
 def available(kind: Kind) -> list[str]:
     """Return the names that `resolve` knows without the hub: the starter and folders of the current directory."""
-    here = sorted(path.name for path in Path().iterdir() if any((path / file).is_file() for file in _FILES[kind]))
+    here = sorted(path.name for path in Path().iterdir() if any((path / file).is_file() for file in MARKERS[kind]))
     return ([] if kind == "classifier" else [STARTER]) + [name for name in here if name != STARTER]
 
 
@@ -88,7 +109,7 @@ def unknown_name(name: str, kind: Kind, why: str = "") -> EbertError:
     there = f"there is {', '.join(names[:MOST_LISTED])}{more}; " if names else ""
     return EbertError(
         f"there is no {kind} at {name}: it is neither a folder nor {f'on the hub ({why})' if why else 'a hub id'}; "
-        f"{there}give one of them, a folder, a hub id (owner/name), or make one with '{_COMMANDS[kind]}'"
+        f"{there}give one of them, a folder, a hub id (owner/name), or make one with '{COMMANDS[kind]}'"
     )
 
 

@@ -28,7 +28,7 @@ def test_add_by_a_description(ebert, described):
         "vectors", "add", described, "Esbjerg", "--description", "a Danish city", "--alias", "EBJ", "--id", "p-1",
         "--wikidata", "Q7", "--json",
     )  # fmt: skip
-    assert (done.code, done.json) == (0, {"title": "Esbjerg", "oddity": None, "entities": 2})
+    assert (done.code, done.json) == (0, {"title": "Esbjerg", "oddity": None, "entities": 2, "changed": True})
     with Vectors.open(described) as store:
         store.add("Same", description="a Danish city")
         np.testing.assert_array_equal(store["p-1"], store["Same"])
@@ -80,8 +80,9 @@ def test_add_many(ebert, described, tmp_path):
     done = ebert("vectors", "add-many", described, tmp_path / "kb.csv", "--rejected", tmp_path / "bad.jsonl", "--json")
     assert done.code == 0
     assert done.json == {
-        "added": 2, "replaced": 0, "left out": 1, "shared names": 1, "odd titles": 0, "unused": ["colour"],
-        "entities": 3,
+        "added": 2, "replaced": 0, "unchanged": 0, "left out": 1, "shared names": 1,
+        "clashes": [{"name": "Aarhus", "title": "Help!", "means": "Aarhus"}],
+        "odd titles": 0, "unused": ["colour"], "entities": 3,
     }  # fmt: skip
     assert "line 3, 'Nowhere': the store knows no word" in done.err
     rejected = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -95,10 +96,13 @@ def test_add_many_for_people(ebert, described, tmp_path):
     (tmp_path / "kb.csv").write_text(CSV, encoding="utf-8")
     done = ebert("vectors", "add-many", described, tmp_path / "kb.csv")
     assert "added 2 entities, left 1 rows out" in done.out
-    assert "1 other names mean something else too" in done.out
+    assert "1 names find something else" in done.out
+    assert "'Aarhus', a name of 'Help!', finds 'Aarhus'" in done.err
     assert "not used: colour" in done.out
+    (tmp_path / "kb.csv").write_text(CSV.replace("a Danish city", "a band"), encoding="utf-8")
     again = ebert("vectors", "add-many", described, tmp_path / "kb.csv", "--replace")
-    assert (again.code, "added 2 entities (2 of them in place of others)" in again.out) == (0, True)
+    assert again.code == 0
+    assert "added 1 entities (1 of them in place of others), 1 were there just so" in again.out
 
 
 def test_exit_codes_of_add_many(ebert, described, tmp_path):
@@ -106,6 +110,9 @@ def test_exit_codes_of_add_many(ebert, described, tmp_path):
     assert ebert("vectors", "add-many", described, tmp_path / "kb.csv", "--strict").code == 2
     with Vectors.open(described) as store:
         assert "Esbjerg" in store  # all the same
+    again = ebert("vectors", "add-many", described, tmp_path / "kb.csv")
+    assert (again.code, "added 0 entities, 2 were there just so, left 1 rows out" in again.out) == (0, True)
+    (tmp_path / "kb.csv").write_text(CSV.replace("a ", "the "), encoding="utf-8")
     nothing = ebert("vectors", "add-many", described, tmp_path / "kb.csv")
     assert nothing.code == 2
     assert "was added before; use replace=True (--replace)" in nothing.err

@@ -121,11 +121,14 @@ def test_why_shows_the_answer_without_each_entity(ebert, model):
     assert "without Paris:" in ebert("fill", "--model", model, "--why", text).out
 
 
-def test_texts_before_a_bad_one_are_answered(ebert, small_bert):
-    done = ebert("fill", "--bert", small_bert, "--json", "Paris is [MASK]", "no mask", "a [MASK]")
+@pytest.mark.parametrize("good", [1, 3])
+def test_lines_before_a_bad_one_are_answered(ebert, small_bert, monkeypatch, good):
+    monkeypatch.setattr("ebert.cli.fill.WINDOW", 2)  # texts that are filled together
+    texts = [f"Paris is {'a ' * number}[MASK]" for number in range(good)]
+    done = ebert("fill", "--bert", small_bert, "--json", stdin="\n".join([*texts, "no mask", "a [MASK]"]) + "\n")
     assert done.code == 2
-    assert [line["text"] for line in done.lines] == ["Paris is [MASK]"]
-    assert "text 2: the text has no mask" in done.err
+    assert [line["text"] for line in done.lines] == texts
+    assert f"text {good + 1}: the text has no mask" in done.err
 
 
 def test_fill_from_standard_input(ebert, small_bert, monkeypatch):
@@ -303,3 +306,49 @@ def test_the_first_column_of_the_paper_from_the_shell(ebert):
     done = ebert("fill", "--mode", "bert", "--top", 1, "--json", *texts)
     best = [line["modes"]["bert"][0]["answers"][0]["token"] for line in done.lines]
     assert best == list(NATIVE_LANGUAGES.values())
+
+
+def test_fill_finds_titles_in_any_case(ebert, model):
+    done = ebert("fill", "--model", model, "--json", "[[jean marais]] spoke [MASK] .")
+    assert done.json["missing"] == []
+    assert "'jean marais' is taken for 'Jean Marais'" in done.err
+    right = ebert("fill", "--model", model, "--json", "[[Jean Marais|jean marais]] spoke [MASK] .")
+    assert right.json == done.json
+    assert right.err == ""
+
+
+def test_fill_does_not_choose_between_titles_in_another_case(ebert, store, small_bert, tmp_path):
+    with Vectors.open(store) as vectors:
+        for title in ("AIDS", "Aids"):
+            vectors.add(title, [1.0] * 8)
+    ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m")
+    done = ebert("fill", "--model", tmp_path / "m", "--json", "[[aiDS]] is [MASK] .")
+    assert done.json["missing"] == ["aiDS"]
+    assert "taken for" not in done.err
+    assert ebert("fill", "--model", tmp_path / "m", "--json", "[[AIDS]] is [MASK] .").err == ""
+
+
+def test_fill_offers_the_entities_of_a_text_without_any(ebert, store, small_bert, tmp_path):
+    with Vectors.open(store) as vectors:
+        vectors.add("Zorblax Inc.", [1.0] * 8, aliases=["Zorblax"])
+    ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m")
+    fill = ["fill", "--model", tmp_path / "m", "--json"]
+    done = ebert(*fill, "Zorblax is in [MASK] .")
+    assert "nothing is marked as an entity" in done.err
+    assert "[[Zorblax Inc.|Zorblax]] is in [MASK] ." in done.err
+    assert done.code == 0
+    assert "write [[Title]]" in ebert(*fill, "nobody is in [MASK] .").err
+    assert ebert(*fill, "[[Zorblax]] is in [MASK] .").err == ""
+    assert ebert(*fill, "--mode", "bert", "Zorblax is in [MASK] .").err == ""
+
+
+@pytest.mark.real
+def test_the_demo_shows_more_right_answers_and_leaves_the_starter_as_it_is(ebert):
+    from ebert import get_starter
+
+    done = ebert("demo", "--json")
+    asked, taught = done.json["asked"], done.json["taught"]
+    before, after = (sum(one["fact"] == one[when] for one in asked) for when in ("before", "after"))
+    assert after > before > 0
+    assert [one["after"] for one in taught] == ["German", "composer"]
+    assert list(Vectors.open(get_starter() / "vectors").added()) == []

@@ -1,10 +1,12 @@
 """The command line as a whole: help, options, exit codes, what is loaded."""
 
 import dataclasses
+import os
 import subprocess
 import sys
 
 import click
+import limits
 import pytest
 
 from ebert import AlignmentOptions
@@ -36,10 +38,11 @@ def test_the_commands_of_the_specification_are_there():
     assert {value.values[0] for value in commands()} == {
         ("bert", "get"), ("corpus", "build"), ("corpus", "info"), ("corpus", "wikidata"),
         ("vectors", "import"), ("vectors", "info"), ("vectors", "find"), ("vectors", "nearest"), ("vectors", "add"),
-        ("vectors", "add-many"), ("vectors", "remove"), ("vectors", "export"), ("vectors", "train"),
+        ("vectors", "add-many"), ("vectors", "remove"), ("vectors", "copy"), ("vectors", "list"), ("vectors", "check"),
+            ("vectors", "export"), ("vectors", "train"),
         ("align",), ("fill",), ("probe", "lama"), ("probe", "questions"), ("lama", "uhn"), ("report",), ("export",),
-        ("starter",), ("doctor",), ("relations", "train"), ("relations", "evaluate"), ("relations", "predict"),
-        ("relations", "search"), ("relations", "report"),
+        ("starter",), ("demo",), ("doctor",), ("relations", "train"), ("relations", "evaluate"),
+        ("relations", "predict"), ("relations", "search"), ("relations", "report"),
         ("link", "candidates"), ("link", "wikipedia"), ("link", "train"), ("link", "search"), ("link", "run"),
         ("link", "evaluate"), ("link", "corpus"), ("encode", "corpus"), ("probe", "corpus"), ("serve",),
     }  # fmt: skip
@@ -115,14 +118,48 @@ def test_as_a_program():
 
 
 def test_a_full_disk_is_a_failure_not_bad_input(ebert, store, tmp_path, monkeypatch):
-    import resource
+    from ebert.vectors.formats import exporter  # noqa: F401 - compiled now: Python keeps bytecode that was cut off
 
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
-    try:
+    with limits.full_disk():
         done = ebert("vectors", "export", store, tmp_path / "out.txt")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert done.code == 1
     assert "File too large" in done.err
     assert list(tmp_path.glob("*out.txt*")) == []
+
+
+def groups(group=cli, path=("ebert",)):
+    yield pytest.param(group, path, id=" ".join(path))
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from groups(command, (*path, name))
+
+
+@pytest.mark.parametrize(("group", "path"), list(groups()))
+def test_every_group_has_an_example_and_whole_summaries(group, path):
+    text = group.get_help(click.Context(group, info_name=" ".join(path), terminal_width=80))
+    assert "Example:" in text
+    assert "..." not in text.partition("\nCommands:")[2]
+    assert max(map(len, text.partition("\nCommands:")[2].splitlines())) <= 80
+
+
+def test_version_tells_what_matters(ebert):
+    from importlib.metadata import version
+
+    from ebert import __version__
+
+    shown = dict(line.split(" ", 1) for line in ebert("--version").out.splitlines())
+    assert shown["ebert"] == __version__
+    assert shown["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert (shown["torch"], shown["transformers"]) == (version("torch"), version("transformers"))
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_can_complete(shell):
+    environment = {**os.environ, "_EBERT_COMPLETE": f"{shell}_source"}
+    code = "import sys; sys.argv = ['ebert']; from ebert.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert "_EBERT_COMPLETE" in done.stdout
+    environment |= {"_EBERT_COMPLETE": f"{shell}_complete", "COMP_WORDS": "ebert vectors ne", "COMP_CWORD": "2"}
+    if shell == "bash":
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["plain,nearest"]

@@ -69,8 +69,9 @@ def test_nearest(ebert, store):
 def test_add(ebert, store, tmp_path, monkeypatch):
     np.save(tmp_path / "v.npy", np.arange(8.0))
     done = ebert("vectors", "add", store, "Zorblax_Inc.", "--vector", tmp_path / "v.npy", "--alias", "ZI", "--json")
-    assert done.json == {"title": "Zorblax Inc.", "oddity": None, "entities": 4}
+    assert done.json == {"title": "Zorblax Inc.", "oddity": None, "entities": 4, "changed": True}
     np.testing.assert_array_equal(Vectors.open(store)["ZI"], np.arange(8))
+    np.save(tmp_path / "v.npy", np.arange(8.0) + 1e-6)
     again = ebert("vectors", "add", store, "Zorblax Inc.", "--vector", tmp_path / "v.npy")
     assert (again.code, "--replace" in again.err) == (2, True)
     monkeypatch.setattr("sys.stdin", io.StringIO("[1, 1, 1, 1, 1, 1, 1, 1]\n"))

@@ -89,7 +89,7 @@ def scrub(value: Any, root: Path | None = None, *, hashes: bool = True) -> Any:
 
 
 def _volatile(key: str, part: Any, *, hashes: bool) -> bool:
-    if key in VOLATILE or (key == "sha256" and not hashes):
+    if key in VOLATILE or (key in ("sha256", "words_sha256") and not hashes):
         return True
     return key in HASHED and isinstance(part, str) and re.fullmatch("[0-9a-f]{64}", part) is not None
 

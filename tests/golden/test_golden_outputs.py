@@ -15,7 +15,7 @@ FOLDERS = {
     "store": ("vectors-import", {}),
     "half": ("vectors-import-half", {}),
     "linking": ("link-candidates", {}),
-    "recounted": ("link-candidates-corpus", {"hashes": False}),
+    "recounted": ("link-candidates-corpus", {"hashes": False, "inexact": ("added-*",)}),
     "documents": ("link-wikipedia", {}),
     "growing": ("vectors-add", {"inexact": ("added-*",)}),
     "model": ("align", {}),

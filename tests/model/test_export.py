@@ -11,7 +11,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from ebert import EBert, EbertError, Passage
 from ebert.bert.load import quiet
-from ebert.model.export import read_titles
+from ebert.text.titles import read_titles
 
 TEXTS = (
     "The native language of [[Jean Marais]] is [MASK] .",
@@ -179,7 +179,7 @@ def test_what_is_refused(tiny, tmp_path):
         EBert.plain(tiny.folder("bert")).export(["Paris"], out)
     assert not out.exists()
     model.export(["Paris"], out)
-    with pytest.raises(EbertError, match="exists; choose another place or allow it to be overwritten"):
+    with pytest.raises(EbertError, match="exists; choose another place, or allow it to be overwritten"):
         model.export(["Rome"], out)
     assert load(out)[0].convert_tokens_to_ids("[[Paris]]") == len(model.tokenizer)
     model.export(["Rome"], out, overwrite=True)
@@ -215,5 +215,5 @@ def test_a_file_of_titles(tmp_path):
         file.write_bytes(content)
         with pytest.raises(EbertError, match=message):
             read_titles(file)
-    with pytest.raises(EbertError, match=r"there is no file .*one title a line"):
+    with pytest.raises(EbertError, match=r"there is no file .*one title per line"):
         read_titles(tmp_path / "none")

@@ -1,7 +1,5 @@
 """Filling and encoding through the public API, with the real BERT."""
 
-import itertools
-
 import pytest
 import torch
 
@@ -36,11 +34,6 @@ def test_several_masks(bert):
     assert [len(answers) for answers in filled.masks] == [3, 3]
     with pytest.raises(EbertError, match="one mask is expected, but the text has 2"):
         _ = filled.best
-
-
-def test_streaming_over_an_endless_iterable(bert):
-    endless = bert.stream((f"{n} is a [MASK] ." for n in itertools.count()), mode="bert", top=1, budget=2048)
-    assert [filled.passage.text for filled in itertools.islice(endless, 3)] == [f"{n} is a [MASK] ." for n in range(3)]
 
 
 def test_an_empty_list_has_no_answers(bert):

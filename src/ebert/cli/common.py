@@ -22,8 +22,8 @@ json_option = click.option(
 )
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace what is at --out.")
 device_option = click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
-dtype_option = click.option("--dtype", type=click.Choice(DTYPES), help="What the encoder computes in.")
-vectors_option = click.option("--vectors", help="Where the model's store is now, if not where it was.")
+dtype_option = click.option("--dtype", type=click.Choice(DTYPES), help="The encoder's number type.")
+vectors_option = click.option("--vectors", help="Where the model's store is now, if it has moved.")
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -43,7 +43,7 @@ def print_json(value: Any) -> None:
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
-    """Print names and values, one a line, aligned."""
+    """Print names and values, one per line, aligned."""
     width = max(map(len, facts), default=0)
     for name, value in facts.items():
         shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
@@ -76,6 +76,7 @@ def print_search(result: dict[str, Any], size: str) -> None:
 
 def print_report(folder: Path, summary: Mapping[str, Any]) -> None:
     """Print what a report found and where it is."""
+    click.echo(summary["conclusion"])
     for line in summary["headlines"]:
         click.echo(line)
     for line in summary.get("warnings", ()):

@@ -10,10 +10,11 @@ from ebert._io.progress import say
 from ebert._options import cli_options
 from ebert.bulk.options import WORKER_FIELDS, EngineOptions
 from ebert.cli.common import json_option, overwrite_option, print_facts, print_result, print_table, size_of
+from ebert.cli.lazy import Group
 from ebert.wikipedia.options import CorpusOptions
 
 
-@click.group("corpus")
+@click.group("corpus", cls=Group)
 def group() -> None:
     """Build and look at corpora: the text of a Wikipedia with its links, from a dump.
 
@@ -37,7 +38,7 @@ def build(
     """Make a corpus of MediaWiki exports (.xml, .xml.bz2, .xml.gz), such as a Wikipedia's pages-articles dump.
 
     Several dumps of one language become one corpus; a title that two of them have is one page. A build that was
-    stopped goes on when the same command is given again; until it is done, the folder OUT.parts has what it made.
+    stopped continues when you give the same command again; until it is done, its parts are in the folder OUT.parts.
 
     \b
     Example:
@@ -56,7 +57,7 @@ def build(
     try:
         corpus = build_corpus(dumps, out, overwrite=overwrite, run=run, watch=progress, **asdict(options))
     except KeyboardInterrupt:
-        say("stopped; the same command goes on where it was")
+        say("stopped; give the same command again to continue")
         raise
     print_result(asdict(corpus.info), as_json, _show)
 
@@ -81,7 +82,7 @@ def info(corpus: str, as_json: bool) -> None:
 @click.argument("corpus")
 @click.option("--page", help="The dump of the table 'page' of the same wiki (page.sql.gz).")
 @click.option("--page-props", help="The dump of its table 'page_props' (page_props.sql.gz).")
-@click.option("--tsv", help="Instead: a file of titles and ids (Q42), one pair a line with a tab between them.")
+@click.option("--tsv", help="Instead: a file of titles and ids (Q42), one pair per line with a tab between them.")
 @json_option
 def wikidata(corpus: str, page: str | None, page_props: str | None, tsv: str | None, as_json: bool) -> None:
     """Find the Wikidata ids of the entities of a corpus.

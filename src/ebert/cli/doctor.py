@@ -15,8 +15,9 @@ COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
 @click.option(
     "--clean", is_flag=True, help="Instead: remove what killed commands left half written, in the cache and by PATHs."
 )
+@click.option("--quick", is_flag=True, help="Load no encoder and read no whole files: compare names and sizes only.")
 @json_option
-def command(path: tuple[str, ...], clean: bool, as_json: bool) -> int:
+def command(path: tuple[str, ...], clean: bool, quick: bool, as_json: bool) -> int:
     """Check the installation and the cache, or, given PATHs, stores, models (also 'starter') and encoder folders.
 
     The exit code is 1 if something is wrong with the installation and 2 if it is with a PATH.
@@ -28,6 +29,7 @@ def command(path: tuple[str, ...], clean: bool, as_json: bool) -> int:
     Example:
       ebert doctor
       ebert doctor enwiki-vectors enwiki-ebert
+      ebert doctor --quick starter
       ebert doctor --clean .
     """
     if clean:
@@ -35,9 +37,9 @@ def command(path: tuple[str, ...], clean: bool, as_json: bool) -> int:
         return 0
     from ebert import doctor
 
-    checks = [*doctor.check_installation(), *doctor.check_cache()] if not path else []
+    checks = [*doctor.check_installation(), *doctor.check_cache(quick=quick)] if not path else []
     for each in path:
-        checks += doctor.check_path(each)
+        checks += doctor.check_path(each, quick=quick)
     if as_json:
         print_json([asdict(check) for check in checks])
     else:

@@ -2,12 +2,13 @@
 
 import click
 
+from ebert.cli import models
 from ebert.cli.common import json_option, overwrite_option, print_json, vectors_option
 
 
 @click.command("export")
 @click.argument("model")
-@click.option("--entities", required=True, help="A file of titles, one a line.")
+@click.option("--entities", required=True, help="A file of titles, one per line.")
 @click.option("--out", required=True, help="The folder of the new checkpoint.")
 @vectors_option
 @click.option("--predict-entities", is_flag=True, help="Let entities be answers too, not only inputs.")
@@ -25,14 +26,16 @@ def command(
     from pathlib import Path
 
     from ebert._io import files
-    from ebert.model.ebert import EBert
-    from ebert.model.export import read_titles
+    from ebert.text.titles import read_titles
 
     files.refuse_existing(Path(out), overwrite=overwrite)
     titles = read_titles(entities)
-    tokens = EBert.from_pretrained(model, vectors=vectors).export(
-        titles, out, predict_entities=predict_entities, overwrite=overwrite
-    )
+    models.check(model, None, vectors)
+    with models.loading(model):
+        from ebert.model.ebert import EBert
+
+        loaded = EBert.from_pretrained(model, vectors=vectors)
+    tokens = loaded.export(titles, out, predict_entities=predict_entities, overwrite=overwrite)
     if as_json:
         print_json({"folder": out, "tokens": tokens})
         return

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ebert._io.progress import say
+from ebert.cli import models
 from ebert.cli.common import device_option, dtype_option, json_option, print_json, standard_input, vectors_option
 from ebert.errors import EbertError
-from ebert.model.options import MODES, feeds_entities, parse_modes
+from ebert.model.options import MASK, MODES, feeds_entities, parse_modes
 
 if TYPE_CHECKING:
     from ebert.model.ebert import EBert
@@ -29,7 +32,7 @@ Reasons = list[tuple[str, Row]]
 @vectors_option
 @click.option("--mode", help=f"Any of {','.join(MODES)}.  [default: all with a model, bert without]")
 @click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="Answers to show for each mask.")
-@click.option("--candidates", help="A file with the words to choose from, one a line.")
+@click.option("--candidates", help="A file with the words to choose from, one per line.")
 @click.option("--why", is_flag=True, help="Also show the answers without each entity in turn.")
 @device_option
 @dtype_option
@@ -40,14 +43,13 @@ def command(
 ) -> None:  # fmt: skip
     """Fill the masks of texts: plain BERT and E-BERT side by side.
 
-    Entities are written [[Title]] or [[Title|surface]]. Without TEXT, lines of standard input are filled.
+    Entities are written [[Title]] or [[Title|surface]]; upper and lower case matter only where two titles differ in
+    nothing else. Without TEXT, lines of standard input are filled.
 
     \b
     Example:
       ebert fill --model enwiki-ebert "The native language of [[Jean Marais]] is [MASK]."
     """
-    from ebert.text.passage import Passage
-
     if model and bert:
         raise EbertError("give --model or --bert, not both: a model has its encoder")
     if vectors and not model:
@@ -55,16 +57,23 @@ def command(
     modes = parse_modes(mode, with_entities=model is not None)
     if why and not any(map(feeds_entities, modes)):
         raise EbertError("--why shows what entities do: it needs --model and the mode concat or replace")
-    lines = text or (line.rstrip("\r\n") for line in standard_input() if line.strip())
-    passages = map(Passage.parse, lines)
     options = {"top": top, "candidates": _read_words(candidates) if candidates else None}
+    bert = bert if model else bert or "bert-base-cased"
+    folder = models.check(model, bert, vectors)
+    passages = _passages(text, folder)
+    store = models.open_store(model, vectors) if model else None
+    if store is not None and any(map(feeds_entities, modes)):
+        from ebert.cli.marking import Marker
+
+        passages = map(Marker(store, say), passages)
     first = next(passages, None)
     if first is None:
         raise EbertError("there is no text to fill; give it as an argument or on standard input")
-    from ebert.model.batching import windows
-    from ebert.model.ebert import load_model
+    with models.loading(model or bert):
+        from ebert.model.batching import windows
+        from ebert.model.ebert import load_model
 
-    loaded = load_model(model, bert if model else bert or "bert-base-cased", vectors, device, dtype)
+        loaded = load_model(model, bert, store, device, dtype)
     number = 0
     for window in windows(chain([first], passages), WINDOW):
         for passage, row in _fill(loaded, window, modes, options, number):
@@ -74,6 +83,31 @@ def command(
                 print_json(_as_json(passage, row, reasons))
             else:
                 _show(loaded, passage, row, reasons)
+
+
+def _passages(texts: tuple[str, ...], encoder: Path) -> Iterator["Passage"]:
+    """Return the passages of texts, all of which are checked now, or of standard input, of which the first line is."""
+    from ebert.bert.load import mask_of
+    from ebert.text.passage import Passage
+
+    mask = mask_of(encoder)
+    if texts:
+        passages = list(map(Passage.parse, texts))
+        for number, passage in enumerate(passages, 1):
+            _check_text(passage.text, mask, f"text {number}: " if len(passages) > 1 else "")
+        return iter(passages)
+    lines = (Passage.parse(line.rstrip("\r\n")) for line in standard_input() if line.strip())
+    if (first := next(lines, None)) is None:
+        return iter(())
+    _check_text(first.text, mask, "text 1: ")
+    return chain([first], lines)
+
+
+def _check_text(text: str, mask: str | None, where: str) -> None:
+    if not text.strip():
+        raise EbertError(f"{where}the text is empty")
+    if mask is not None and not any(one.casefold() in text.casefold() for one in (MASK, mask)):
+        raise EbertError(f"{where}the text has no mask; write {MASK} where the answer goes: {text[:60]!r}")
 
 
 def _fill(

@@ -4,13 +4,21 @@ from pathlib import Path
 
 import click
 
+from ebert.cli import models
 from ebert.cli.common import PATH, device_option, json_option, overwrite_option, print_json, print_table
+from ebert.cli.lazy import Group
+from ebert.errors import EbertError
 from ebert.probing.filters import DROPPED, FILTERS, NAME_BERT, UHN
 
 
-@click.group("lama")
+@click.group("lama", cls=Group)
 def group() -> None:
-    """Make LAMA-UHN from LAMA."""
+    """Make LAMA-UHN from LAMA.
+
+    \b
+    Example:
+      ebert lama uhn lama.tar.xz --out lama-uhn
+    """
 
 
 @group.command("uhn")
@@ -32,12 +40,18 @@ def uhn(data: Path, out: Path, bert: str, device: str | None, overwrite: bool, a
     """
     from ebert._io import files
     from ebert._io.progress import progress
-    from ebert.model.ebert import EBert
     from ebert.probing.filters import write_uhn
 
     files.refuse_existing(out, overwrite=overwrite, marker=DROPPED)  # before the encoder is loaded
+    if not data.exists():
+        raise EbertError(f"there is no LAMA at {data}: give its folder or archive")
+    models.check(None, bert)
+    with models.loading(bert):
+        from ebert.model.ebert import EBert
+
+        model = EBert.plain(bert, device=device)
     with progress("names", unit="names") as advance:
-        deleted, unjudged = write_uhn(data, out, EBert.plain(bert, device=device), overwrite=overwrite, advance=advance)
+        deleted, unjudged = write_uhn(data, out, model, overwrite=overwrite, advance=advance)
     for reason, count in unjudged.items():
         click.echo(f"copied as they are: {count:,} lines ({reason})", err=True)
     if as_json:

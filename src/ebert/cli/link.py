@@ -8,7 +8,8 @@ import click
 
 from ebert._io.progress import say
 from ebert._options import cli_options
-from ebert.cli import common, link_data
+from ebert.cli import common, link_data, models
+from ebert.cli.lazy import Group
 from ebert.cli.link_data import IDS_HELP, LAYOUT_HELP, given_option, use_candidates
 from ebert.errors import EbertError
 from ebert.linking.options import CandidateOptions, LinkerOptions, LinkTrainingOptions
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 STDIN = "-"
 
 
-@click.group("link")
+@click.group("link", cls=Group, commands={"corpus": "bulk:link"})
 def group() -> None:
     """Find entities in text and link them to Wikipedia: E-BERT-MLM, trained on Wikipedia's own links.
 
@@ -61,16 +62,17 @@ _data_options = common.options(
 def train(out: Path, as_json: bool, **how: Any) -> None:
     """Train a linker on DATA: a folder of 'ebert link wikipedia', or a file of any layout.
 
-    The same command goes on with a training that was stopped. The best linker of all epochs is kept.
+    Give the same command again to continue a training that was stopped. The best linker of all epochs is kept.
 
     \b
     Example:
       ebert link train documents --model enwiki-ebert --strategy packed --out linker
     """
-    from ebert.linking.train import train as run
     from ebert.report.plots import draw_convergence
 
     loaded, documents, dev, more = _prepare(**how)
+    from ebert.linking.train import train as run
+
     metrics = run(documents, dev, loaded, out, **more)
     try:
         name = more["linker_options"].variant
@@ -84,27 +86,28 @@ def train(out: Path, as_json: bool, **how: Any) -> None:
 @group.command("search")
 @_data_options
 @cli_options(LinkTrainingOptions, without=("learning_rate", "batch"))
-@click.option("--learning-rates", help="With commas between them.  [default: the paper's: 2e-5,3e-5,5e-5]")
-@click.option("--batches", help="With commas between them.  [default: the paper's: 16,32,64,128]")
+@click.option("--learning-rates", help="Separated by commas.  [default: the paper's: 2e-5,3e-5,5e-5]")
+@click.option("--batches", help="Separated by commas.  [default: the paper's: 16,32,64,128]")
 def search(learning_rates: str | None, batches: str | None, out: Path, as_json: bool, **how: Any) -> None:
-    """Train a linker with every learning rate and batch size of a grid; draw the expected best of so many trials.
+    """Train a linker with every learning rate and batch size of a grid, and plot the expected best score.
 
     \b
     Example:
       ebert link search documents --model enwiki-ebert --learning-rates 2e-5,5e-5 --batches 64,128 --out search
     """
     from ebert.finetuning.options import RATES
-    from ebert.finetuning.run import CURVE
     from ebert.linking.options import BATCHES
-    from ebert.linking.train import search as run
     from ebert.report.plots import draw_expected_maximum
 
     try:
         rates = [float(rate) for rate in learning_rates.split(",")] if learning_rates else RATES
         sizes = [int(size) for size in batches.split(",")] if batches else BATCHES
     except ValueError as error:
-        raise click.UsageError(f"not numbers with commas between them: {error}") from None
+        raise click.UsageError(f"not numbers separated by commas: {error}") from None
     _, documents, dev, more = _prepare(**how)
+    from ebert.finetuning.run import CURVE
+    from ebert.linking.train import search as run
+
     load = lambda: _load(how["model"], how["vectors"], how["device"])  # noqa: E731
     result = run(documents, dev, load, out, rates=rates, batches=sizes, **more)
     try:
@@ -118,16 +121,16 @@ def search(learning_rates: str | None, batches: str | None, out: Path, as_json: 
 @click.argument("linker")
 @click.argument("file", nargs=-1)
 @click.option("--text", multiple=True, help="A text to link, instead of a file.")
-@click.option("--lines", is_flag=True, help="Every line of a text file is a document of its own.")
+@click.option("--lines", is_flag=True, help="Take every line of a text file as a document.")
 @click.option("--layout", help=f"{LAYOUT_HELP} Its gold is not looked at.")
-@click.option("--vectors", help="Where the linker's store is now, if not where it was.")
+@click.option("--vectors", help="Where the linker's store is now, if it has moved.")
 @given_option
 @click.option("--threshold", type=click.FloatRange(0, 1), help="Leave out mentions that are less probable.")
 @click.option("--rounds", type=click.IntRange(1), help="Iterations of refinement; 1 is none.")
 @click.option("--format", "form", type=click.Choice(("brackets", "jsonl", "html")), default="brackets",
               show_default=True, help="What to write.")  # fmt: skip
 @click.option("--out", type=common.PATH,
-              help="Write to a file instead of standard output; one that is there is replaced at the end.")  # fmt: skip
+              help="Write to a file instead of standard output; an existing file is replaced at the end.")  # fmt: skip
 @common.device_option
 @common.json_option
 def run(
@@ -135,7 +138,7 @@ def run(
     given: str | None, threshold: float | None, rounds: int | None, form: str, out: Path | None, device: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Link texts: files, folders, JSONL with a 'text' a line, or standard input if none are given (or for '-').
+    """Link texts: files, folders, JSONL with a 'text' in each line, or standard input if none are given (or for '-').
 
     \b
     Example:
@@ -144,7 +147,7 @@ def run(
       cat article.txt | ebert link run linker --json
     """
     from ebert._io import files
-    from ebert.linking.linker import Linker
+    from ebert.finetuning.folder import check_trained
     from ebert.linking.output import lines as output
 
     if text and layout:
@@ -153,7 +156,12 @@ def run(
         raise click.UsageError("give --json or --format html, not both")
     if out is not None:
         files.refuse_unwritable(out)
-    loaded = Linker.from_pretrained(linker, vectors=vectors, rounds=rounds, device=device)
+    link_data.check_files(*(path for path in file if path != STDIN), given)
+    check_trained(linker, "linker", vectors)
+    with models.loading(linker):
+        from ebert.linking.linker import Linker
+
+        loaded = Linker.from_pretrained(linker, vectors=vectors, rounds=rounds, device=device)
     use_candidates(loaded, given)
     linked = loaded.stream(_documents(file, text, lines, layout), threshold=threshold)
     parts = output(linked, "jsonl" if as_json else form)
@@ -186,9 +194,10 @@ def _documents(paths: tuple[str, ...], texts: tuple[str, ...], lines: bool, layo
 
 
 def _load(model: str, vectors: str | None, device: str | None) -> "EBert":
-    from ebert.model.ebert import EBert
+    with models.loading(model):
+        from ebert.model.ebert import EBert
 
-    return EBert.from_pretrained(model, vectors=vectors, device=device)
+        return EBert.from_pretrained(model, vectors=vectors, device=device)
 
 
 def _prepare(
@@ -196,9 +205,11 @@ def _prepare(
     ids: Path | None, given: str | None, spans: CandidateOptions, **options: Any,
 ) -> "tuple[EBert, list[Document], list[Document], dict[str, Any]]":  # fmt: skip
     """Load the model and read what to train on; return both with what more a training is told."""
+    models.check(model, None, vectors)
+    link_data.check_files(data, dev, ids, given)
+    loaded = _load(model, vectors, device)
     from ebert.linking.train import read_data
 
-    loaded = _load(model, vectors, device)
     if loaded.vectors is None:
         raise EbertError("a linker needs entity vectors: give a model made by 'ebert align' instead of an encoder")
     documents, held_out, sources = read_data(data, dev, loaded.vectors, layout=layout, ids=ids, say=say)

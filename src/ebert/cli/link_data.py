@@ -8,7 +8,8 @@ import click
 
 from ebert._io.progress import say
 from ebert._options import cli_options
-from ebert.cli import common
+from ebert.cli import common, models
+from ebert.errors import EbertError
 from ebert.linking.options import CandidateOptions, Mask, PriorOptions, Variant, WikipediaOptions
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ebert.linking.linker import Linker
     from ebert.vectors.store import Vectors
 
-LAYOUT_HELP = "The layout of the data: jsonl, zelda, kilt, elevant, aida, knowbert or nif; recognised if not given."
+LAYOUT_HELP = "The layout of the data: jsonl, zelda, kilt, elevant, aida, knowbert or nif; detected by default."
 IDS_HELP = "Titles of Wikidata ids, for gold that has ids: JSON {'Q42': 'Title'}, or 'Title TAB Q42'."
 given_option = click.option("--given", help="A file of candidates of your own, instead of the store's mention table.")
 
@@ -25,9 +26,9 @@ given_option = click.option("--given", help="A file of candidates of your own, i
 @click.command("candidates")
 @click.argument("vectors")
 @click.option("--out", required=True, help="The folder of the new store; the vectors themselves are shared.")
-@click.option("--corpus", help="Count the mention table of this corpus anew.")
+@click.option("--corpus", help="Count the mention table again from this corpus.")
 @click.option("--table", help="Instead: take a table in KnowBert's format, 'mention TAB freq TAB id,prob,Title ...'.")
-@click.option("--leave-out", multiple=True, help="Articles that must not count: test data, or a list of titles.")
+@click.option("--leave-out", multiple=True, help="Articles to leave out of the counts: test data, or a list of titles.")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads that count.")
 @common.overwrite_option
 @common.json_option
@@ -90,7 +91,7 @@ def candidates(
 @click.option("--vectors", required=True, help="The store to link to; its mention table finds the spans.")
 @click.option("--out", required=True, help="The folder of the documents: train.jsonl and held-out.jsonl.")
 @click.option("--dump", multiple=True, help="A dump of the corpus, for text with punctuation; a corpus has words only.")
-@click.option("--leave-out", multiple=True, help="Articles not to use: test data, or a file of titles, one a line.")
+@click.option("--leave-out", multiple=True, help="Articles not to use: test data, or a file of titles, one per line.")
 @cli_options(WikipediaOptions)
 @common.overwrite_option
 @common.json_option
@@ -132,13 +133,13 @@ def wikipedia(
 @click.option("--layout", help=LAYOUT_HELP)
 @click.option("--ids", help=IDS_HELP)
 @given_option
-@click.option("--vectors", help="Where the linker's store is now, if not where it was.")
+@click.option("--vectors", help="Where the linker's store is now, if it has moved.")
 @click.option("--rounds", type=click.IntRange(1), help="Iterations of refinement; 1 is none.")
 @click.option("--variant", type=click.Choice(get_args(Variant)),
-              help="Of a model that links without training: E-BERT-MLM, or a baseline.")  # fmt: skip
-@click.option("--mask", type=click.Choice(get_args(Mask)), help="Of a model that links without training.")
+              help="For a model that links without training: E-BERT-MLM, or a baseline.")  # fmt: skip
+@click.option("--mask", type=click.Choice(get_args(Mask)), help="For a model that links without training.")
 @click.option("--out", type=common.PATH, help="Write all figures, per document too, to a JSON file.")
-@click.option("--against", help="Such a file of another linker: the difference is shown with its interval.")
+@click.option("--against", help="Such a file of another linker, to show the difference and its interval.")
 @common.device_option
 @common.json_option
 def evaluate(
@@ -147,7 +148,7 @@ def evaluate(
     variant: Variant | None, mask: Mask | None, out: Path | None, against: str | None, device: str | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Judge a linker on labelled DATA by strong match: same start, end and entity. All figures are in percent.
+    """Evaluate a linker on labelled DATA by strong match: same start, end and entity. All figures are in percent.
 
     \b
     Example:
@@ -164,6 +165,8 @@ def evaluate(
     from ebert.linking.resolve import TitleResolver
     from ebert.vectors.wikidata_ids import read_ids
 
+    _check_tool(linker, vectors, prior_only=prior_only)
+    check_files(tune, given)
     if given_mentions and threshold is not None:
         raise click.UsageError("with --given-mentions every mention is linked: leave --threshold out")
     if prior_only and (rounds or variant or mask):
@@ -194,6 +197,21 @@ def evaluate(
     if out:
         files.write_json(out, {**value, "per_document": found.value(per_document=True)["per_document"]})
     common.print_result(value, as_json, _show_figures)
+
+
+def check_files(*paths: str | Path | None) -> None:
+    """Raise `EbertError` for a file that is not there, before torch is loaded to read it."""
+    for path in paths:
+        if path is not None and not Path(path).exists():
+            raise EbertError(f"there is no file {path}")
+
+
+def _check_tool(linker: str, vectors: str | None, *, prior_only: bool) -> None:
+    from ebert.finetuning.folder import check_trained
+    from ebert.vectors import layout
+
+    if not (prior_only and (Path(linker) / layout.INFO).is_file()):
+        check_trained(linker, "linker", vectors)
 
 
 def read_given(path: str, vectors: "Vectors", candidates: int) -> "CandidateGenerator":
@@ -250,9 +268,11 @@ def _tool(
             best = tuned(generator, read_documents(Path(tune), None, resolver, say), same=resolver.same)
             options = best.options if threshold is None else PriorOptions(threshold=threshold, rule=best.options.rule)
         return PriorLinker(generator, options), store, {"threshold": options.threshold, "rule": options.rule}
-    from ebert.linking.linker import Linker
+    with models.loading(linker):
+        from ebert.linking.linker import Linker
 
-    loaded = Linker.from_pretrained(linker, vectors=vectors, rounds=rounds, variant=variant, mask=mask, device=device)
+        how: dict[str, Any] = {"rounds": rounds, "variant": variant, "mask": mask, "device": device}
+        loaded = Linker.from_pretrained(linker, vectors=vectors, **how)
     use_candidates(loaded, given)
     return loaded, loaded.vectors, {"threshold": loaded.threshold if threshold is None else threshold}
 

@@ -10,7 +10,8 @@ import click
 from ebert._io.progress import say
 from ebert._io.records import read_list
 from ebert._options import cli_options
-from ebert.cli import common
+from ebert.cli import common, models
+from ebert.cli.lazy import Group
 from ebert.errors import EbertError
 from ebert.model.options import parse_modes
 from ebert.probing.filters import FILTERS, NAME_BERT, check_filters, own_filters
@@ -21,9 +22,15 @@ if TYPE_CHECKING:
     from ebert.probing.questions import Questions
 
 
-@click.group("probe")
+@click.group("probe", cls=Group, commands={"corpus": "bulk:probe"})
 def group() -> None:
-    """Ask a model questions with a mask, and count how often it is right."""
+    """Ask a model questions with a mask, and count how often it is right.
+
+    \b
+    Example:
+      ebert probe lama lama.tar.xz --model starter --relations P463,P103 --out runs/starter
+      ebert probe questions own.jsonl --model starter --out runs/own
+    """
 
 
 def _options(*, filters: str, without: tuple[str, ...] = ()) -> Callable[[Any], Any]:
@@ -39,7 +46,7 @@ def _options(*, filters: str, without: tuple[str, ...] = ()) -> Callable[[Any], 
         cli_options(ProbeOptions, without=without),
         common.device_option,
         click.option("--out", type=common.PATH, required=True, help="The run folder."),
-        click.option("--overwrite", is_flag=True, help="Begin anew, whatever run is at --out."),
+        click.option("--overwrite", is_flag=True, help="Start again, and replace a run at --out."),
         common.json_option,
     )  # fmt: skip
 
@@ -47,13 +54,13 @@ def _options(*, filters: str, without: tuple[str, ...] = ()) -> Callable[[Any], 
 @group.command("lama")
 @click.argument("data", type=common.PATH)
 @click.option("--relations", help="Only these, such as P463,P36.")
-@click.option("--vocabulary", type=common.PATH, help="The words to choose from, one a line; LAMA's own if not given.")
+@click.option("--vocabulary", type=common.PATH, help="The words to choose from, one per line; LAMA's own if not given.")
 @click.option("--name-bert", default=NAME_BERT, show_default=True, help="The encoder that the person-name filter asks.")
 @_options(filters=",".join(FILTERS))
 def lama(data: Path, relations: str | None, vocabulary: Path | None, **rest: Any) -> None:
     """Probe with LAMA (T-REx and Google-RE): DATA is its folder or archive.
 
-    Run the same command again to go on with a run that was stopped.
+    Run the same command again to continue a run that was stopped.
 
     \b
     Example:
@@ -62,6 +69,7 @@ def lama(data: Path, relations: str | None, vocabulary: Path | None, **rest: Any
     """
     from ebert.probing.lama import read_lama
 
+    _check(rest)
     questions = read_lama(data, relations=_list(relations) if relations else None)
     if vocabulary is not None:
         questions.vocabulary = words_in(vocabulary)
@@ -72,11 +80,11 @@ def lama(data: Path, relations: str | None, vocabulary: Path | None, **rest: Any
 
 @group.command("questions")
 @click.argument("data", type=common.PATH)
-@click.option("--vocabulary", type=common.PATH, help="The words to choose from, one a line, beside the answers.  "
+@click.option("--vocabulary", type=common.PATH, help="The words to choose from, one per line, beside the answers.  "
               "[default: all words of the encoder]")  # fmt: skip
 @_options(filters=",".join(own_filters()), without=("oracle",))
 def questions(data: Path, vocabulary: Path | None, **rest: Any) -> None:
-    """Probe with questions of your own: DATA has one JSON object a line.
+    """Probe with questions of your own: DATA has one JSON object per line.
 
     \b
     Lines:
@@ -87,9 +95,18 @@ def questions(data: Path, vocabulary: Path | None, **rest: Any) -> None:
     """
     from ebert.probing.questions import read_questions
 
+    _check(rest)
     read = read_questions(data)
     read.vocabulary = words_in(vocabulary) if vocabulary else None
     _probe(read, name_bert=NAME_BERT, **rest)
+
+
+def _check(given: dict[str, Any]) -> None:
+    """Raise `EbertError` for names and modes that cannot be: before questions are read, which takes longer."""
+    models.check(given["model"], given["bert"], given["vectors"])
+    parse_modes(given["mode"], with_entities=given["model"] is not None)
+    if (labels := given["labels"]) is not None and not labels.is_file():
+        raise EbertError(f"there is no file {labels} (--labels)")
 
 
 def _probe(
@@ -97,21 +114,18 @@ def _probe(
     vectors: str | None, mode: str | None, filters: str, labels: Path | None, device: str | None, out: Path,
     overwrite: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    if bool(model) == bool(bert):
-        raise EbertError("give --model (with entities) or --bert (without)")
-    if vectors and not model:
-        raise EbertError("--vectors goes with --model")
     check_filters(_list(filters), lama=read.is_lama)
     modes = parse_modes(mode, with_entities=model is not None)
     options = replace(options, modes=tuple(modes), filters=tuple(_list(filters)))
 
-    from ebert._io.progress import progress
-    from ebert.model.ebert import load_model
-    from ebert.probing.ask import read_labels
-    from ebert.probing.run import probe
+    with models.loading(model or bert):
+        from ebert._io.progress import progress
+        from ebert.model.ebert import load_model
+        from ebert.probing.ask import read_labels
+        from ebert.probing.run import probe
 
-    known = read_labels(labels) if labels else None
-    loaded = load_model(model, None if model else bert or "", vectors, device, options.precision)
+        known = read_labels(labels) if labels else None
+        loaded = load_model(model, bert, vectors, device, options.precision)
     scores = probe(
         loaded, read, out, options=options, labels=known, overwrite=overwrite, watch=progress,
         name_model=lambda: _name_model(name_bert, loaded, options.precision),
@@ -131,7 +145,7 @@ def _list(given: str) -> list[str]:
 
 
 def words_in(path: Path) -> list[str]:
-    """Read a file of words, one a line."""
+    """Read a file of words, one per line."""
     words = read_list(path)
     if not words:
         raise EbertError(f"{path} has no words")

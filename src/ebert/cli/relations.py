@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ebert import _names
 from ebert._io.progress import say
 from ebert._options import cli_options
-from ebert.cli import common
+from ebert.cli import common, models
+from ebert.cli.lazy import Group
 from ebert.errors import EbertError
 from ebert.finetuning.options import RATES
 from ebert.relations.options import VARIANTS, RelationTrainingOptions, ResolvingOptions
@@ -22,19 +24,25 @@ if TYPE_CHECKING:
 EPOCHS = (3, 4, 5, 6, 7, 8, 9, 10)  # of the paper's grid, which is that of ERNIE
 
 
-@click.group("relations")
+@click.group("relations", cls=Group)
 def group() -> None:
-    """Classify the relation between two entities in a sentence."""
+    """Classify the relation between two entities in a sentence.
+
+    \b
+    Example:
+      ebert relations train fewrel --model starter --mode concat --out runs/concat
+      ebert relations predict runs/concat "[[Jean Marais]] was born in [[Cherbourg]]."
+    """
 
 
-store_option = click.option("--vectors", help="Where the store is now, if not where it was.")
+store_option = click.option("--vectors", help="Where the store is now, if it has moved.")
 
 # What `train` and `search` have in common, beside the options of the training itself.
 training_options = common.options(
     click.option("--model", required=True,
                  help="A model made by 'ebert align', or 'starter'; with --mode bert also an encoder."),
     click.option("--mode", type=click.Choice(list(VARIANTS)), required=True, help="How entities are fed."),
-    click.option("--out", required=True, type=common.PATH, help="The folder of the run; run again to go on."),
+    click.option("--out", required=True, type=common.PATH, help="The folder of the run; run it again to continue."),
     click.option("--ids", type=common.PATH, help="A table of Wikidata ids and titles, for stores that know no ids."),
     cli_options(ResolvingOptions, into="resolving"),
     common.vectors_option,
@@ -57,12 +65,14 @@ def train(
     Example:
       ebert relations train fewrel --model enwiki-ebert --mode concat --epochs 3 --out runs/concat
     """
-    from ebert.finetuning.run import leads
-    from ebert.relations.classifier import load_model
-    from ebert.relations.train import train as run
-
     how["ids"] = _read_ids(ids)
-    loaded = load_model(model, mode, vectors)
+    _check(model, mode, vectors, data)
+    with models.loading(model):
+        from ebert.finetuning.run import leads
+        from ebert.relations.classifier import load_model
+        from ebert.relations.train import train as run
+
+        loaded = load_model(model, mode, vectors)
     metrics = run(data, loaded, out, mode=mode, options=options, command=common.command_line(), say=_say, **how)
     if leads():
         common.print_result(metrics, as_json, lambda metrics: common.print_facts({
@@ -74,7 +84,7 @@ def train(
 @group.command("evaluate")
 @click.argument("run")
 @click.argument("data", type=common.PATH)
-@click.option("--samples", type=click.IntRange(min=1), help="How many, evenly over the relations.  [default: all]")
+@click.option("--samples", type=click.IntRange(min=1), help="How many samples, evenly by relation.  [default: all]")
 @click.option("--keep", is_flag=True, help="Also write the figures and all answers into RUN, for 'relations report'.")
 @store_option
 @common.device_option
@@ -88,15 +98,18 @@ def evaluate(
     Example:
       ebert relations evaluate runs/concat fewrel/test.json
     """
-    from ebert.relations import evaluate as evaluating
-    from ebert.relations.classifier import RelationClassifier
+    from ebert.finetuning.folder import check_trained
     from ebert.relations.data import fixed_subset, read
 
-    if keep:
-        evaluating.check_complete(Path(run))
-    chosen = read(data)  # an error of the file comes before the classifier is loaded
+    check_trained(run, "classifier", vectors)
+    chosen = read(data)  # an error of the file comes before torch is loaded
     if samples is not None:
         chosen = fixed_subset(chosen, samples)
+    with models.loading(run):
+        from ebert.relations import evaluate as evaluating
+        from ebert.relations.classifier import RelationClassifier
+    if keep:
+        evaluating.check_complete(Path(run))
     classifier = RelationClassifier.from_pretrained(run, vectors=vectors, device=device)
     evaluation = evaluating.evaluate(classifier, chosen)
     if keep:
@@ -139,8 +152,9 @@ def predict(
     Example:
       ebert relations predict runs/concat "[[Jean Marais]] was born in [[Cherbourg]] ."
     """
-    from ebert.relations.classifier import RelationClassifier
+    from ebert.finetuning.folder import check_trained
 
+    check_trained(run, "classifier", vectors)
     if data and text:
         raise EbertError("give --data or TEXT, not both")
     faults: list[EbertError] = []
@@ -151,7 +165,10 @@ def predict(
         samples = [_sample(line, f"text {number}", object_first) for number, line in enumerate(text, 1)]
     else:
         samples = _standard_samples(object_first, faults)
-    classifier = RelationClassifier.from_pretrained(run, vectors=vectors, device=device)
+    with models.loading(run):
+        from ebert.relations.classifier import RelationClassifier
+
+        classifier = RelationClassifier.from_pretrained(run, vectors=vectors, device=device)
     count = 0
     for count, prediction in enumerate(classifier.stream(samples, top=top), 1):  # noqa: B007
         if as_json:
@@ -238,6 +255,8 @@ def search(
     Example:
       ebert relations search fewrel --model enwiki-ebert --mode concat --out searches/concat
     """
+    known = _read_ids(ids)
+    _check(model, mode, vectors, data)
     from ebert.finetuning.run import CURVE
     from ebert.relations.classifier import load_model
     from ebert.relations.train import search as run
@@ -245,7 +264,7 @@ def search(
 
     result = run(
         data, lambda: load_model(model, mode, vectors), out, mode=mode, rates=learning_rate, epochs=epochs,
-        ids=_read_ids(ids), command=common.command_line(), say=_say, **how,
+        ids=known, command=common.command_line(), say=_say, **how,
     )  # fmt: skip
     try:
         draw_expected_maximum({mode: result}, out / CURVE, score="macro F1")
@@ -277,6 +296,19 @@ def report(runs: tuple[Path, ...], out: Path, resamples: int, overwrite: bool, a
         common.print_json({"folder": str(out), **summary})
     else:
         common.print_report(out, summary)
+
+
+def _check(model: str, mode: str, vectors: str | None, data: Path) -> None:
+    """Raise `EbertError` for a model or data that is not there. In mode `bert` an encoder is a model, too."""
+    from ebert.model import folder
+
+    found = _names.find_local(model, "model")
+    if mode != "bert" or (found is not None and (found / folder.INFO).is_file()):
+        models.check(model, None, vectors)
+    else:
+        models.check(None, model, vectors)
+    if not data.exists():
+        raise EbertError(f"there is no folder {data}: it should have the files of FewRel, train and dev")
 
 
 def _read_ids(path: Path | None) -> dict[int, str] | None:

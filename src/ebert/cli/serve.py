@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from ebert import _names
 from ebert._io.progress import say
 from ebert._options import cli_options
 from ebert.cli.common import device_option, json_option, print_json, vectors_option
@@ -35,11 +36,20 @@ def command(
       ebert serve starter
       ebert serve enwiki-ebert --linker enwiki-linker --port 8765
     """
+    from ebert.finetuning.folder import check_trained
+    from ebert.model.folder import check_model
+
     try:
         from ebert.serve.server import Server, given_token, listen, url_of
     except ImportError as error:
         raise EbertError(f"serving needs more packages ({error.name}): pip install 'ebert[serve]'") from None
 
+    store = _names.find_local(vectors or model, "store") if keep else None
+    if store is not None and _names.is_shared(store):
+        raise _names.shared_store(vectors or model)
+    check_model(model, vectors)
+    if linker is not None:
+        check_trained(linker, "linker", vectors)
     token, new = given_token()
     chosen = replace(options, token=token, limits=limits)
     opened = listen(chosen)

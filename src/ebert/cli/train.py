@@ -17,7 +17,7 @@ from ebert.vectors.train.options import PRESETS, VectorTrainingOptions
               "objectives of Section 2.3 only.")  # fmt: skip
 @cli_options(VectorTrainingOptions, into="given", given_only=True)
 @click.option("--threads", type=click.IntRange(min=1), help="Cores to use.  [default: all]")
-@click.option("--keep", type=click.Path(), help="A file of titles, one a line, that have vectors whatever their count.")
+@click.option("--keep", type=click.Path(), help="A file of titles, one per line, that always get a vector.")
 @click.option("--resume", is_flag=True, help="Go on with the last checkpoint, if there is one.")
 @click.option("--checkpoint", type=float, default=600, show_default=True, help="Seconds between checkpoints.")
 @click.option("--dtype", type=click.Choice(["float32", "float16"]), default="float32", show_default=True)
@@ -28,7 +28,8 @@ def command(
 ) -> None:
     """Train vectors of words and entities in one space, from a corpus made by 'ebert corpus build'.
 
-    Ctrl-C saves a checkpoint; the same command with --resume goes on. A kill loses what came after the last one.
+    Ctrl-C saves a checkpoint; give the same command with --resume to continue. A kill loses what came after the
+    last checkpoint.
 
     \b
     Example:

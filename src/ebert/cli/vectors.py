@@ -1,25 +1,20 @@
 """``ebert vectors``: stores of word and entity vectors."""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import click
 
-from ebert._io.progress import say
-from ebert.cli import common
+from ebert.cli import common, teach
+from ebert.cli.lazy import Group
 from ebert.errors import EbertError
 from ebert.vectors.layout import StorageDtype
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 FORMATS = ("auto", "text", "wikipedia2vec", "word2vec-binary", "numpy")
 KINDS = ("prefix", "words", "entities")
-SHOWN = 20  # rows that were left out
 
 
-@click.group("vectors")
+@click.group("vectors", cls=Group, commands={"train": "train:command"})
 def group() -> None:
     """Import, look at and change stores of word and entity vectors.
 
@@ -30,133 +25,8 @@ def group() -> None:
     """
 
 
-@group.command("add")
-@click.argument("store")
-@click.argument("title")
-@click.option("--description", help="A paragraph about it, from which its vector is made.")
-@click.option("--vector", help="Instead: a file with the numbers, .npy or text ('-': standard input).")
-@click.option("--alias", "aliases", multiple=True, help="Another name to find it by; may be given several times.")
-@click.option("--wikidata", help="Its Wikidata id, e.g. Q42.")
-@click.option("--id", help="An id of your own to find it by.")
-@click.option("--replace", is_flag=True, help="Give an entity that is there another vector.")
-@common.json_option
-def add(
-    store: str, title: str, description: str | None, vector: str | None, wikidata: str | None, as_json: bool, **how: Any
-) -> None:
-    """Add an entity to a store, at once and for all who have it open.
-
-    \b
-    Example:
-      ebert vectors add enwiki-vectors "Zorblax Inc." --alias Zorblax \\
-        --description "Zorblax Inc. is a Danish maker of wind turbines, founded in Aarhus in 1987."
-    """
-    from ebert.text.letters import remark
-    from ebert.text.titles import wikidata_id
-    from ebert.vectors.store import Vectors
-
-    number = wikidata_id(wikidata) if wikidata else None
-    if wikidata and number is None:
-        raise EbertError(f"{wikidata!r} is not a Wikidata id such as Q42")
-    if (vector is None) == (description is None):
-        raise EbertError(f"{title!r} needs a description or a vector: give one of --description and --vector")
-    with Vectors.open(store) as vectors:
-        given = None if vector is None else _read_vector(vector)
-        entity = vectors.add(title, given, description=description, wikidata=number, **how)
-        size = len(vectors)
-    if as_json:
-        common.print_json({"title": entity.title, "oddity": entity.oddity, "entities": size})
-    else:
-        click.echo(f"added {entity.title}{remark(entity.title)}; {store} now has {size:,} entities")
-
-
-@group.command("add-many")
-@click.argument("store")
-@click.argument("file")
-@click.option("--replace", is_flag=True, help="Give entities that are there other vectors.")
-@click.option("--strict", is_flag=True, help="Exit with 2 if any row was left out.")
-@click.option("--rejected", type=click.Path(), help="Write all rows that were left out, with reasons, as JSON lines.")
-@common.json_option
-def add_many(store: str, file: str, replace: bool, strict: bool, rejected: str | None, as_json: bool) -> int:
-    """Add a whole knowledge base to a store: .csv, .tsv or .jsonl (and .gz or .bz2).
-
-    Columns (fields): title, description, and if you like aliases (a list, or names with | between them), id (your
-    own) and wikidata. Rows that cannot be added are left out and listed; the exit code is 2 if none could be.
-    After Ctrl-C, what was added so far stays.
-
-    \b
-    Example:
-      ebert vectors add-many enwiki-vectors products.csv
-    """
-    from ebert._io.progress import progress
-    from ebert._io.records import write_lines
-    from ebert.vectors.store import Vectors
-
-    with Vectors.open(store) as vectors:
-        before = len(vectors)
-        try:
-            with progress("add", total=common.size_of(file), unit="B") as advance:
-                report = vectors.add_many(file, replace=replace, advance=advance)
-        except (KeyboardInterrupt, EbertError, OSError):
-            if more := len(vectors) - before:
-                say(f"{more:,} entities were added before this")
-            raise
-        entities = len(vectors)
-    if rejected is not None:
-        rows = ({"line": row.number, "title": row.title, "reason": row.reason} for row in report.bad)
-        write_lines(Path(rejected), rows)
-    for row in report.bad[:SHOWN]:
-        say(f"line {row.number}{f', {row.title!r}' if row.title else ''}: {row.reason}")
-    if len(report.bad) > SHOWN:
-        say(f"... and {len(report.bad) - SHOWN:,} more{'' if rejected else ' (--rejected FILE)'}")
-    facts = {
-        "added": report.added, "replaced": report.replaced, "left out": len(report.bad),
-        "shared names": report.shared_names, "odd titles": report.odd, "unused": sorted(report.unused),
-        "entities": entities,
-    }  # fmt: skip
-    common.print_result(facts, as_json, lambda facts: _show_added(facts, store))
-    return 2 if not report.added or (strict and report.bad) else 0
-
-
-def _show_added(facts: dict[str, Any], store: str) -> None:
-    replaced = f" ({facts['replaced']:,} of them in place of others)" if facts["replaced"] else ""
-    left_out = f"left {facts['left out']:,} rows out"
-    click.echo(
-        f"added {facts['added']:,} entities{replaced}, {left_out}; {store} now has {facts['entities']:,} entities"
-    )
-    if facts["shared names"]:
-        names = f"{facts['shared names']:,} other names mean something else too"
-        click.echo(f"{names}: they name entities in texts, but do not find them")
-    if facts["odd titles"]:
-        click.echo(
-            f"titles that mix letters of two scripts in a word, and may look like others: {facts['odd titles']:,}"
-        )
-    if facts["unused"]:
-        click.echo(f"not used: {', '.join(facts['unused'])}")
-
-
-@group.command("remove")
-@click.argument("store")
-@click.argument("title", nargs=-1, required=True)
-@common.json_option
-def remove(store: str, title: tuple[str, ...], as_json: bool) -> None:
-    """Remove entities from a store, at once and for all who have it open.
-
-    Those that were added are gone; those that the store was made with are hidden until they are added again.
-
-    \b
-    Example:
-      ebert vectors remove enwiki-vectors "Zorblax Inc."
-    """
-    from ebert.vectors.store import Vectors
-
-    with Vectors.open(store) as vectors:
-        entities = {name: vectors.known(name) for name in title}  # none is removed if one is unknown
-        removed = [vectors.remove(name).title for name in dict.fromkeys(one.title for one in entities.values())]
-        size = len(vectors)
-    if as_json:
-        common.print_json({"removed": removed, "entities": size})
-    else:
-        click.echo(f"removed {', '.join(removed)}; {store} now has {size:,} entities")
+for command in (teach.copy, teach.add, teach.add_many, teach.remove, teach.list_, teach.check):
+    group.add_command(command)
 
 
 @group.command("import")
@@ -166,7 +36,7 @@ def remove(store: str, title: tuple[str, ...], as_json: bool) -> None:
 @click.option("--kind", type=click.Choice(KINDS), default="prefix", show_default=True,
               help="What the names are: entities where they begin with ENTITY/ and words elsewhere, or all of one "
               "kind.")  # fmt: skip
-@click.option("--names", help="For numpy: the file with the names of the rows, one a line.")
+@click.option("--names", help="For numpy: the file with the names of the rows, one per line.")
 @click.option("--dtype", type=click.Choice(get_args(StorageDtype)), default="float32", show_default=True)
 @click.option("--licence", default="unknown", help="Noted in the store, e.g. 'CC BY-SA 4.0 (Wikipedia)'.")
 @common.overwrite_option
@@ -248,9 +118,11 @@ def find(store: str, name: tuple[str, ...], as_json: bool) -> int:
 @click.option("--word", is_flag=True, help="NAME is a word, not an entity.")
 @click.option("--kind", type=click.Choice(["entities", "words", "both"]), default="entities", show_default=True)
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--by", type=click.Choice(["csls", "cosine"]), default="csls", show_default=True,
+              help="Sort by the cosine, or by that corrected for hubs, which are near to everything.")  # fmt: skip
 @common.json_option
 def nearest(store: str, name: str, as_json: bool, **how: Any) -> None:
-    """Show the nearest entities or words, by cosine.
+    """Show the nearest entities or words: their score, their cosine and their names.
 
     \b
     Example:
@@ -261,9 +133,11 @@ def nearest(store: str, name: str, as_json: bool, **how: Any) -> None:
     with Vectors.open(store) as vectors:
         found = vectors.nearest(name, **how)
     if as_json:
-        common.print_json([{"kind": n.kind, "name": n.name, "similarity": n.similarity} for n in found])
+        common.print_json([
+            {"kind": n.kind, "name": n.name, "similarity": n.similarity, "score": n.score} for n in found
+        ])  # fmt: skip
     else:
-        common.print_table((f"{n.similarity:.3f}", n.kind, n.name) for n in found)
+        common.print_table((f"{n.score:.3f}", f"{n.similarity:.3f}", n.kind, n.name) for n in found)
 
 
 @group.command("export")
@@ -299,20 +173,3 @@ def export(store: str, file: str, decimals: int | None, overwrite: bool, as_json
 def _show_store(facts: dict[str, Any]) -> None:
     made = facts.pop("made")
     common.print_facts({**facts, **{f"made: {name}": value for name, value in made.items()}})
-
-
-def _read_vector(path: str) -> "NDArray[Any]":
-    import numpy as np
-
-    try:
-        if path.endswith(".npy"):
-            array: NDArray[Any] = np.load(path, allow_pickle=False)
-            if not isinstance(array, np.ndarray):
-                raise ValueError("it is an archive of arrays")
-            return array
-        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
-        return np.asarray([float(number) for number in text.replace(",", " ").strip("[] \n").split()])
-    except FileNotFoundError:
-        raise EbertError(f"there is no file {path}") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise EbertError(f"{path} is not a vector: {error}") from None

@@ -1,6 +1,6 @@
 """Batches within a budget of tokens, over any iterable, with results in order.
 
-Sequences of like length are padded to the longest of their batch. Those of mixed lengths may share rows instead: each
+Sequences of similar length are padded to the longest of their batch. Those of mixed lengths may share rows: each
 sees nothing but itself and has positions of its own, so that none is padded to another's length.
 """
 
@@ -51,7 +51,7 @@ def plan(lengths: Sequence[int], budget: int) -> list[list[int]]:
 
 
 def in_order(sequences: Sequence[Cut], budget: int, run: Callable[[list[Cut]], Sequence[Result]]) -> list[Result]:
-    """Run batches of like length and return the results in the order of the sequences."""
+    """Run batches of similar length and return the results in the order of the sequences."""
     results: dict[int, Result] = {}
     for group in plan(list(map(len, sequences)), budget):
         results.update(zip(group, run([sequences[index] for index in group]), strict=True))

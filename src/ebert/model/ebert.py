@@ -1,14 +1,14 @@
 """E-BERT: an unchanged encoder, a store of vectors and the W between them (Section 3)."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cached_property
+from contextlib import nullcontext
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, get_args, overload
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 import numpy as np
 import torch
-from huggingface_hub import ModelHubMixin
 from numpy.typing import NDArray
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -23,26 +23,19 @@ from ebert.model.export import EntityCollator
 from ebert.model.export import export as export_model
 from ebert.model.fill import Filled, Filler
 from ebert.model.injection import NO_ENTITIES, Injector, Pieces, Text, marked
-from ebert.model.options import AlignmentOptions, Mode
+from ebert.model.options import AlignmentOptions, LearningOptions, Mode
 from ebert.text.passage import Passage
 from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors
 
-CARD = """---
-library_name: ebert
-tags: [ebert, entity-embeddings]
----
-
-An E-BERT model: entity vectors, carried into the input space of a pretrained masked language model.
-Load it with `ebert.EBert.from_pretrained`.
-"""
+if TYPE_CHECKING:
+    from ebert.model.hub import ModelOnHub
+    from ebert.model.passages import Passages
 
 Task = Literal["fill", "encode"]
 
 
-class EBert(
-    ModelHubMixin, library_name="ebert", tags=["entity-embeddings"], pipeline_tag="fill-mask", model_card_template=CARD
-):
+class EBert:
     """A masked language model that takes entities among its wordpieces.
 
     >>> model = EBert.from_pretrained("starter")                              # doctest: +SKIP
@@ -72,8 +65,6 @@ class EBert(
         self.vectors, self.alignment = vectors, alignment
         self._encoder = encoder
         self._injector = Injector(encoder, vectors, alignment)
-        self._included: tuple[bool | None, bool | None] = (None, None)
-        self._hub_mixin_config = None  # everything is in ebert.json
 
     def __repr__(self) -> str:
         entities = "no entities" if self.vectors is None else f"{len(self.vectors):,} entities"
@@ -86,15 +77,31 @@ class EBert(
         vectors: Vectors | str | Path,
         *,
         options: AlignmentOptions | None = None,
+        learn: "Passages | None" = None,
+        learning: LearningOptions | None = None,
+        work: str | Path | None = None,
         device: Device = None,
         dtype: torch.dtype | None = None,
+        **shown: Any,
     ) -> "EBert":
-        """Fit W between a store and an encoder, given by hub name, Maven artifact's name or local folder."""
+        """Fit W between a store and an encoder, given by hub name, Maven artifact's name or local folder.
+
+        With `learn`, W is learned on from passages, through the encoder (`ebert.model.learning`). The folder `work`
+        keeps checkpoints, from which the same call goes on; `say` and `watch` are told of the progress.
+        """
         encoder = bert if isinstance(bert, Encoder) else Encoder.load(bert, device=device, dtype=dtype)
         store = vectors if isinstance(vectors, Vectors) else Vectors.open(vectors)
         words = Vocabulary(encoder.tokenizer).words_in(store.find_word)
         table = encoder.embedding.weight.detach().float().cpu().numpy()
-        return cls(encoder, store, Alignment.fit(store, words, table, options))
+        alignment = Alignment.fit(store, words, table, options)
+        if learn is not None:
+            from ebert.model.learning import learn as learn_on
+
+            with nullcontext(work) if work else TemporaryDirectory(prefix="ebert-") as folder:
+                place = Path(folder) / "learning" if not work else Path(folder)
+                chosen = learning or LearningOptions()
+                alignment = learn_on(encoder, store, alignment, learn, chosen, folder=place, **shown)
+        return cls(encoder, store, alignment)
 
     @classmethod
     def plain(cls, bert: str | Path, *, device: Device = None, dtype: torch.dtype | None = None) -> "EBert":
@@ -297,34 +304,24 @@ class EBert(
         With ``include_vectors=False`` or ``include_encoder=False`` the folder says where they are, for this machine
         only. `push_to_hub=True` and further arguments are those of huggingface_hub's mixin.
         """
-        with self._including(include_vectors, include_encoder):
-            return super().save_pretrained(save_directory, **hub)
+        return self._on_hub(include_vectors, include_encoder).save_pretrained(save_directory, **hub)
 
     def push_to_hub(
         self, repo_id: str, *, include_vectors: bool | None = None, include_encoder: bool | None = None, **hub: Any
     ) -> str:
         """Upload the model to the Hugging Face hub, with its store unless told otherwise."""
-        with self._including(include_vectors, include_encoder):
-            return super().push_to_hub(repo_id, **hub)
+        return self._on_hub(include_vectors, include_encoder).push_to_hub(repo_id, **hub)
 
-    @contextmanager
-    def _including(self, vectors: bool | None, encoder: bool | None) -> Iterator[None]:
-        """Note what is to come along. What is not given stays: the hub's mixin calls saving from pushing, and back."""
-        before = self._included
-        self._included = (before[0] if vectors is None else vectors, before[1] if encoder is None else encoder)
-        try:
-            yield
-        finally:
-            self._included = before
+    def _on_hub(self, include_vectors: bool | None, include_encoder: bool | None) -> "ModelOnHub":
+        from ebert.model.hub import ModelOnHub
 
-    def _save_pretrained(self, save_directory: Path) -> None:
         if self.vectors is None or self.alignment is None:
             raise EbertError("a plain encoder has nothing to save: fit it to a store of vectors first")
-        include_vectors, include_encoder = self._included
-        layout.save(
-            save_directory, self._encoder, self.vectors, self.alignment,
+        save = partial(
+            layout.save, encoder=self._encoder, vectors=self.vectors, alignment=self.alignment,
             include_vectors=include_vectors is not False, include_encoder=include_encoder,
         )  # fmt: skip
+        return ModelOnHub(save)
 
     @classmethod
     def from_pretrained(
@@ -346,7 +343,11 @@ class EBert(
 
 
 def load_model(
-    model: str | None, bert: str | None, vectors: str | None = None, device: Device = None, precision: str | None = None
+    model: str | None,
+    bert: str | None,
+    vectors: Vectors | str | None = None,
+    device: Device = None,
+    precision: str | None = None,
 ) -> EBert:
     """Load a model, or an encoder without entities: `--model`, `--bert`, `--vectors`, `--device` and a dtype's name.
 

@@ -1,4 +1,4 @@
-"""For plain transformers: batches for one's own fine-tuning, and a checkpoint in which chosen entities are tokens.
+"""For plain transformers: batches for your own fine-tuning, and a checkpoint in which chosen entities are tokens.
 
 An entity's token is its title in double brackets, as in the markup, so that no ordinary text contains it:
 ``The native language of [[Jean Marais]] / Jean Marais is [MASK].`` is E-BERT-concat, and without the slash and the name
@@ -107,20 +107,6 @@ def export(
         save_encoder(encoder, tokenizer, folder)
         (folder / LIST).write_text(json.dumps(tokens, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     return tokens
-
-
-def read_titles(path: str | Path) -> list[str]:
-    """Read a file of titles, one a line."""
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except FileNotFoundError:
-        raise EbertError(f"there is no file {path}; it should have one title a line") from None
-    except UnicodeDecodeError as error:
-        raise EbertError(f"{path} is not UTF-8 text ({error})") from None
-    titles = [line.strip() for line in lines if line.strip()]
-    if not titles:
-        raise EbertError(f"{path} has no titles in it; it should have one a line")
-    return titles
 
 
 def _find(model: "EBert", names: Iterable[str]) -> list[Entity]:

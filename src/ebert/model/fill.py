@@ -1,4 +1,4 @@
-"""Fill masks: what the encoder puts where a mask is."""
+"""Fill masks: the encoder's answers for the masks of a text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

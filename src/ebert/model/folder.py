@@ -1,16 +1,19 @@
-"""A model on disk: a folder that says which encoder and which store it belongs to, and holds W."""
+"""A model on disk: a folder that says which encoder and which store it belongs to, and holds W.
+
+What is wrong with a name can be said without torch: `check_model` imports neither torch nor transformers.
+"""
 
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ebert import __version__
+from ebert import __version__, _names
 from ebert._io import files, trusted
 from ebert.errors import EbertError
-from ebert.model.alignment import Alignment
 
 if TYPE_CHECKING:
+    from ebert.model.alignment import Alignment
     from ebert.model.encoder import Encoder
     from ebert.vectors.store import Vectors
 
@@ -67,7 +70,7 @@ def save(
     folder: Path,
     encoder: "Encoder",
     vectors: "Vectors",
-    alignment: Alignment,
+    alignment: "Alignment",
     *,
     include_vectors: bool,
     include_encoder: bool | None,
@@ -98,15 +101,13 @@ def save(
 
 def load(
     folder: Path, *, vectors: "Vectors | str | Path | None", encoder: str | Path | None, **placed: Any
-) -> tuple["Encoder", "Vectors", Alignment]:
+) -> tuple["Encoder", "Vectors", "Alignment"]:
     """Read a model and open its parts, which are where the folder says or where they are given."""
     from ebert.model.encoder import Encoder
-    from ebert.vectors.store import reopen
 
     info = ModelInfo.read(folder)
     alignment = load_alignment(folder, info)
-    part, remedy = info.vectors, " or fit the model again ('ebert align')"
-    store = reopen(folder, part.name, part.fingerprint, vectors, ours=info.ours, remedy=remedy)
+    store = open_store(folder, vectors, info)
     name = str(encoder) if encoder else encoder_of(folder, info)
     # Only what the caller names, or what was found above, may be a folder.
     loaded = Encoder.load(name, local=bool(encoder) or Path(name).is_absolute(), **placed)
@@ -118,8 +119,30 @@ def load(
     return loaded, store, alignment
 
 
-def load_alignment(folder: Path, info: ModelInfo) -> Alignment:
+def open_store(folder: Path, vectors: "Vectors | str | Path | None" = None, info: ModelInfo | None = None) -> "Vectors":
+    """Open the store of a model, without loading torch. Raise `EbertError` if it is not the one it was fitted to."""
+    from ebert.vectors.store import reopen
+
+    info = info or ModelInfo.read(folder)
+    part, remedy = info.vectors, " or fit the model again ('ebert align')"
+    return reopen(folder, part.name, part.fingerprint, vectors, ours=info.ours, remedy=remedy)
+
+
+def check_model(name: str | Path, vectors: str | Path | None = None) -> str:
+    """Raise `EbertError` if there is no such model, or if its store is not where it should be.
+
+    Return the name or the folder of its encoder, which is not looked for. `vectors` is where the store is now.
+    """
+    folder = _names.resolve(name, "model")
+    info = ModelInfo.read(folder)
+    _names.store_of(folder, info.vectors.name, vectors, ours=info.ours)
+    return encoder_of(folder, info)
+
+
+def load_alignment(folder: Path, info: ModelInfo) -> "Alignment":
     """Read W and check that it is the one `ebert.json` speaks of."""
+    from ebert.model.alignment import Alignment
+
     alignment = Alignment.load(folder / ALIGNMENT)
     if files.sha256(folder / ALIGNMENT) != info.alignment_sha256:
         raise EbertError(

@@ -26,7 +26,7 @@ from ebert.errors import EbertError
 from ebert.model.alignment import Alignment
 from ebert.model.batching import additive, sight
 from ebert.model.encoder import Encoder
-from ebert.model.options import TEMPLATES, Mode, check_mode, feeds_entities
+from ebert.model.options import MASK, TEMPLATES, Mode, check_mode, feeds_entities
 from ebert.text.passage import Mention, Passage
 from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors
@@ -34,7 +34,6 @@ from ebert.vectors.store import Vectors
 Text = str | Passage
 Span = tuple[int, int]
 
-MASK = "[MASK]"
 PLACEHOLDER = "\ue000ebert-entity\ue001"  # private-use characters: no text has them
 NO_ENTITIES = "this model has no entity vectors; make one with EBert.fit or 'ebert align'"
 
@@ -85,7 +84,7 @@ class Sequencer:
         self._tokenizer.add_tokens([AddedToken(PLACEHOLDER, normalized=False, special=True, lstrip=True)])
         self.placeholder = self._tokenizer.get_vocab()[PLACEHOLDER]
         if self.placeholder in tokenizer.get_vocab().values():  # new tokens are numbered by count, whatever is there
-            raise EbertError("the tokenizer's numbers have gaps, so that no token can be added; number its pieces anew")
+            raise EbertError("the tokenizer's numbers have gaps, so no token can be added; number its pieces again")
         self.mask: int = tokenizer.mask_token_id
 
     def __call__(self, passages: Sequence[tuple[Passage, Mapping[Mention, Entity]]], mode: Mode) -> list[Pieces]:

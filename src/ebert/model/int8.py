@@ -7,14 +7,13 @@ layers for this, but they give inputs 7 bits on any processor; where it can mult
 """
 
 import warnings
-from functools import cache
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from ebert.errors import EbertError
 from ebert.model.ebert import EBert
+from ebert.model.encoder import flags
 
 LARGEST = 127  # of a signed 8-bit integer
 
@@ -55,10 +54,6 @@ def quantize(model: EBert) -> EBert:
     return model
 
 
-@cache
 def _has_vnni() -> bool:
     """Whether the processor adds products of 8-bit integers without overflow; where it cannot be told, it does not."""
-    try:
-        return "_vnni" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return False
+    return bool(flags() & {"avx_vnni", "avx512_vnni"})

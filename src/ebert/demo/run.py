@@ -1,0 +1,49 @@
+"""The demo: questions to the real BERT, with and without entities, and an entity that is new to everybody."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ebert.model.ebert import EBert
+from ebert.text.passage import Passage
+from ebert.vectors.copies import copy_on_write
+
+QUESTIONS = Path(__file__).parent / "questions.tsv"
+NEW = "Quorl Bantrix"
+DESCRIPTION = (
+    "Quorl Bantrix is a German composer and pianist from Berlin. He studied music at the conservatory of Leipzig and "
+    "wrote operas, symphonies and songs to German poems."
+)
+ASKED = (f"The native language of [[{NEW}]] is [MASK] .", f"[[{NEW}]] is a German [MASK] .")
+
+
+@dataclass(frozen=True, slots=True)
+class DemoAnswer:
+    """A question and two answers: without entities and with, or before an entity was added and after."""
+
+    question: str
+    before: str
+    after: str
+    fact: str = ""
+
+
+def ask(model: EBert) -> Iterator[DemoAnswer]:
+    """Yield what plain BERT and E-BERT-concat answer to the questions that come with ebert."""
+    with QUESTIONS.open(encoding="utf-8", newline="") as file:
+        rows = [(Passage.parse(row["question"]), row["answer"]) for row in csv.DictReader(file, delimiter="\t")]
+    filled = model.fill_modes([passage for passage, _ in rows], ["bert", "concat"], top=1)
+    for (passage, fact), row in zip(rows, filled, strict=True):
+        yield DemoAnswer(passage.text, row["bert"].best, row["concat"].best, fact)
+
+
+def teach(model: EBert) -> Iterator[DemoAnswer]:
+    """Yield answers about an entity that nobody has heard of, before and after it is added to a copy of the store."""
+    assert model.vectors is not None  # the starter has them
+    taught = model.with_vectors(copy_on_write(model.vectors))
+    before = [filled.best for filled in taught.fill(ASKED, mode="concat", top=1)]
+    assert taught.vectors is not None
+    taught.vectors.add(NEW, description=DESCRIPTION)
+    after = [filled.best for filled in taught.fill(ASKED, mode="concat", top=1)]
+    for question, *answers in zip(ASKED, before, after, strict=True):
+        yield DemoAnswer(Passage.parse(question).text, *answers)

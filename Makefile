@@ -4,10 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 EXTRAS ?= dev
-# Tests run side by side, a file in one process; what each of them computes is small, and faster on one thread.
+# Tests run side by side, a file in one process; what each of them computes is small, and faster on one thread. The files
+# come in the order of tests/conftest.py, which begins with those that take longest.
 WORKERS ?= auto
 # uv's --resolution: `make test RESOLUTION=lowest-direct` tries the oldest supported dependencies.
 RESOLUTION ?= highest
+
+# Without compiled files every process would compile torch and transformers anew, which takes seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test faults check docs bench dist vectors clean
 
@@ -22,17 +26,18 @@ $(BIN)/uv:
 	$(BIN)/python -m pip install --quiet uv
 
 $(VENV)/installed-%: $(BIN)/uv pyproject.toml
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --resolution $(RESOLUTION) --editable '.[$*]'
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --resolution $(RESOLUTION) --editable '.[$*]'
 	touch $@
 
-demo: setup ## fetch the real BERT and let it answer with and without entities
-	$(BIN)/python examples/demo.py
+demo: setup ## fetch the real BERT (400 MB, once) and see what entities change
+	$(BIN)/ebert demo
 
 test: setup ## run all tests, with the real BERT (fetched once, 400 MB) and a real browser
 	$(BIN)/ebert bert get bert-base-cased
 	$(BIN)/python tests/get_chromium.py
+	$(BIN)/python tests/get_axe.py
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist loadfile \
-		--cov --cov-report=term:skip-covered
+		--no-loadscope-reorder --cov --cov-report=term:skip-covered
 
 faults: setup ## attack it for long: kills, races, foreign folders, hostile requests (writes results/faults.md)
 	EBERT_FAULTS=long OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults --numprocesses $(WORKERS) --maxprocesses 4

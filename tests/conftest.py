@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import signal
 import sys
 from typing import Any, NamedTuple
@@ -16,6 +17,21 @@ from ebert.wikipedia.corpus import Corpus
 # Whoever runs the tests in the background has SIGINT ignored, which children inherit: here Ctrl-C counts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# What takes longest is begun first, so that in the end no core waits for it; and of Ray there is one at a time.
+LONG = ("test_ray_cluster.py", "test_kills.py", "page", "faults", "ray")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort the tests; those of a file stay together, in their order."""
+    items.sort(key=lambda item: min((LONG.index(part) for part in item.path.parts if part in LONG), default=len(LONG)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once():
+    """Let the processes of tests read what is compiled but write nothing of the kind: some have no room for files."""
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 @pytest.fixture(scope="session")

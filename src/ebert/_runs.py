@@ -1,7 +1,7 @@
 """The folder of a long job: one process at a time, resumed by the same command, never mixed with another job.
 
 A marker file (`run.json` and the like) says what the job is about. Its `identity` is everything that the results
-depend on; a job goes on only with the same identity. A journal keeps what is done, a line at a time.
+depend on; a job continues only with the same identity. A journal keeps what is done, one line at a time.
 Probing, training, bulk work and corpus building all use these pieces.
 """
 
@@ -72,13 +72,13 @@ def remove_halves(folder: Path, *of: str) -> None:
 
 @contextmanager
 def saying_where(path: Path) -> Iterator[None]:
-    """Add to an error of writing, such as that of a full disk, where it was and how to go on."""
+    """Add to an error of writing, such as that of a full disk, where it was and how to continue."""
     try:
         yield
     except OSError as error:
         if error.errno is None:
             raise
-        why = f"{error.strerror}; what is done is kept: run the same command again to go on"
+        why = f"{error.strerror}; what is done is kept: run the same command again to continue"
         raise OSError(error.errno, why, error.filename or str(path)) from error
 
 
@@ -127,7 +127,7 @@ def machine() -> dict[str, Any]:
 
 
 def processor() -> str:
-    """Return the name of the processor and its cores, for whoever reads timings."""
+    """Return the name of the processor and its cores, for readers of timings."""
     name = ""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():

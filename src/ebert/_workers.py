@@ -104,7 +104,7 @@ class _Worker(Generic[Task]):
             code = self._process.exitcode
             why = "killed, as when memory runs out" if code == -signal.SIGKILL else f"exit code {code}"
             return task, WorkerDiedError(
-                f"a worker process died ({why}); run the same command again, it goes on where it stopped;"
+                f"a worker process died ({why}); run the same command again to continue;"
                 f" fewer {self._option} need less memory"
             )
 

@@ -1,4 +1,4 @@
-"""What goes wrong because of the input: the command line turns these into a message and exit code 2."""
+"""Errors in the input: the command line turns them into a message and exit code 2."""
 
 
 class EbertError(ValueError):

@@ -286,7 +286,7 @@ def test_a_file_that_changes_meanwhile_is_not_read(tmp_path):
 def test_options_that_make_no_sense():
     with pytest.raises(EbertError, match="shard-rows is 0"):
         ReadOptions(shard_rows=0)
-    with pytest.raises(EbertError, match="at least 3 workers but at most 2"):
+    with pytest.raises(EbertError, match="at least 3 workers are asked for, but at most 2"):
         EngineOptions(workers=2, least_workers=3)
     with pytest.raises(EbertError, match="cpus-per-worker is 0"):
         EngineOptions(cpus_per_worker=0)

@@ -1,20 +1,19 @@
-"""Calls a function in this process and prints as JSON what it raised and by how many bytes the memory grew at most.
+"""Calls a function in a process of its own: what it raised, and by how many bytes the memory grew at most.
 
-    echo '["argument", ...]' | python growing.py module:function
-
-An argument that begins with a slash is a path. An iterator that the function returns is read to its end. The process
-is not allowed more than MOST bytes and SECONDS of CPU time, so that a bomb that goes off harms nobody.
+An iterator that the function returns is read to its end. The process is not allowed more than MOST bytes and SECONDS
+of CPU time, so that a bomb that goes off harms nobody.
 """
 
 import importlib
-import json
 import re
 import resource
-import subprocess
-import sys
+import traceback
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+import forked
 
 MOST = 2 << 30
 SECONDS = 120
@@ -34,10 +33,15 @@ def forget_peak() -> None:
 
 def grow(function: str, *arguments: Any) -> tuple[str, int]:
     """Call a function in a process of its own; give the message of its EbertError and the growth in MiB."""
-    command, given = [sys.executable, __file__, function], json.dumps(arguments, default=str)
-    done = subprocess.run(command, input=given, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, f"{function}: exit code {done.returncode}\n{done.stderr[-2000:]}"
-    message, bytes_ = json.loads(done.stdout.splitlines()[-1])
+    here, there = forked.CONTEXT.Pipe(duplex=False)
+    process = forked.start(_measure, there, function, arguments)
+    there.close()  # the other process has its own
+    try:
+        wrong, message, bytes_ = here.recv()
+    except EOFError:  # it was killed
+        wrong, message, bytes_ = "no answer", "", 0
+    process.join()
+    assert not wrong, f"{function}: exit code {process.exitcode}\n{wrong[-2000:]}"
     return message, bytes_ >> 20
 
 
@@ -72,18 +76,20 @@ def sql(path: Path, column: str) -> Iterator[Any]:
     return rows(path, "page", [column], bad=lambda _: None)
 
 
-def main(name: str, arguments: list[Any]) -> None:
+def _measure(answer: Connection, name: str, arguments: tuple[Any, ...]) -> None:
+    """Call a function and send what is wrong, the message of its error and the growth in bytes."""
     from ebert.errors import EbertError
 
+    wrong = message = ""
     module, _, path = name.partition(":")
     function: Any = importlib.import_module(module)
     for part in path.split("."):
         function = getattr(function, part)
     resource.setrlimit(resource.RLIMIT_AS, (MOST + peak("VmSize"),) * 2)
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    message, before = "", peak()
+    before = peak()
     try:
-        result = function(*(Path(one) if isinstance(one, str) and one[:1] == "/" else one for one in arguments))
+        result = function(*arguments)
         if isinstance(result, Iterator):
             for _ in result:
                 pass
@@ -91,8 +97,6 @@ def main(name: str, arguments: list[Any]) -> None:
         pass
     except EbertError as error:
         message = str(error)
-    sys.stdout.write(json.dumps([message, peak() - before]))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], json.load(sys.stdin))
+    except BaseException:
+        wrong = traceback.format_exc()
+    answer.send((wrong, message, peak() - before))

@@ -5,7 +5,6 @@ or when it has used so many seconds of the processor.
 """
 
 import json
-import multiprocessing
 import os
 import random
 import shutil
@@ -18,6 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import forked
 import numpy as np
 
 TESTS = Path(__file__).parents[1]
@@ -25,14 +25,6 @@ for place in ("", "bulk", "linking", "probing", "bert", "wikipedia"):
     if str(TESTS / place) not in sys.path:
         sys.path.append(str(TESTS / place))
 
-PRELOAD = [
-    "torch", "transformers", "transformers.trainer", "transformers.models.bert.modeling_bert",
-    "transformers.models.bert.tokenization_bert", "accelerate", "pandas", "pyarrow.parquet", "pyarrow.compute", "numba",
-    "numba.typed", "scipy.linalg.blas", "threadpoolctl", "matplotlib.pyplot", "ebert.cli", "ebert.bert.maven",
-    "ebert.bulk.encode", "ebert.bulk.link", "ebert.bulk.probe", "ebert.bulk.run", "ebert.linking.train",
-    "ebert.probing.run", "ebert.relations.train", "ebert.vectors.copies", "ebert.vectors.train.run",
-    "ebert.vectors.formats.importer", "ebert.wikipedia.build",
-]  # fmt: skip
 # What two runs of the same command do not have in common.
 NOT_COMPARED = {"seconds", "seconds of the last start", "made", "command", "machine", "padding", "out", "store"}
 
@@ -266,17 +258,10 @@ class Ended(NamedTuple):
 
 def run(name: str, given: Path, folder: Path, *, fsync: int | None = None, moment: float | None = None) -> Ended:
     """Run a job in a process of its own, which is killed at its n-th fsync (from 1) or at some moment."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOAD)
     folder.mkdir(exist_ok=True)
     log = folder.with_name(f"{folder.name}.log")
     log.unlink(missing_ok=True)
-    before = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = "1"  # of the server, if it does not run yet
-    process = context.Process(target=_child, args=(name, given, folder, log, fsync, moment))
-    process.start()
-    if before is None:
-        del os.environ["OMP_NUM_THREADS"]
+    process = forked.start(_child, name, given, folder, log, fsync, moment)
     process.join()
     code = process.exitcode
     process.close()

@@ -166,8 +166,11 @@ def tar(path: Path, ending: str, unit: bytes, megabytes: int, name: str = "lama/
     return written(path, packed(ending, unit, megabytes, begin=header.tobuf(), end=end))
 
 
-@pytest.mark.parametrize("ending", PACK)
-@pytest.mark.parametrize("unit", [b"x", b"x\n", ROW, b'{"a":[[],[]]}'], ids=["line", "lines", "rows", "brackets"])
+@pytest.mark.parametrize(
+    ("ending", "unit"),
+    [(".gz", b"x"), (".bz2", b"x\n"), (".xz", ROW), (".gz", b'{"a":[[],[]]}')],
+    ids=["line", "lines", "rows", "brackets"],
+)
 def test_a_lama_archive_does_not_grow(tmp_path, ending, unit):
     refused("ebert.probing.lama:read_lama", tar(tmp_path / f"lama.tar{ending}", ending, unit, 100))
 
@@ -210,13 +213,16 @@ def test_a_header_of_an_archive_does_not_grow(tmp_path):
 # Files that are held in memory
 
 
-@pytest.mark.parametrize("ending", PACK)
 @pytest.mark.parametrize(
     ("name", "begin", "unit"),
-    [("d.jsonl", b"", b'{"text":"a"}\n'), ("d.tsv", b"-DOCSTART- (1)\n", b"a\n"), ("d.ttl", b"<a> <b> ", b"<c>,")],
+    [
+        ("d.jsonl.gz", b"", b'{"text":"a"}\n'),
+        ("d.tsv.bz2", b"-DOCSTART- (1)\n", b"a\n"),
+        ("d.ttl.xz", b"<a> <b> ", b"<c>,"),
+    ],
 )
-def test_labelled_data_do_not_grow(tmp_path, ending, name, begin, unit):
-    path = written(tmp_path / f"{name}{ending}", packed(ending, unit, 100, begin=begin))
+def test_labelled_data_do_not_grow(tmp_path, name, begin, unit):
+    path = written(tmp_path / name, packed(Path(name).suffix, unit, 100, begin=begin))
     refused("ebert.linking.readers.layouts:read", path)
 
 
@@ -235,11 +241,11 @@ def test_the_files_of_runs_do_not_grow(tmp_path):
         classified._answers(tmp_path / "test.json", {})
 
 
-@pytest.mark.parametrize("ending", [".gz", ".bz2"])
-@pytest.mark.parametrize("name", ["q.jsonl", "q.csv"])
+@pytest.mark.parametrize("name", ["q.jsonl.gz", "q.csv.bz2"])
 @pytest.mark.parametrize("unit", [b"x\n", b'"x\n",'], ids=["lines", "a record"])
-def test_questions_and_labels_do_not_grow(tmp_path, ending, name, unit):
-    path = written(tmp_path / f"{name}{ending}", packed(ending, unit, 100, begin=b"answers,label\n" * ("csv" in name)))
+def test_questions_and_labels_do_not_grow(tmp_path, name, unit):
+    begin = b"answers,label\n" * ("csv" in name)
+    path = written(tmp_path / name, packed(Path(name).suffix, unit, 100, begin=begin))
     refused("ebert.probing.questions:read_questions", path, match="")
     message, grown = growing.grow("ebert._io.records:read_table", path)
     assert message
@@ -249,13 +255,12 @@ def test_questions_and_labels_do_not_grow(tmp_path, ending, name, unit):
 # Files that are read as streams
 
 
-@pytest.mark.parametrize("ending", [".gz", ".bz2"])
 @pytest.mark.parametrize(
-    ("begin", "unit", "match"),
+    ("ending", "begin", "unit", "match"),
     [
-        (b"a\t1 2\n", b"x", "line 2: longer"),
-        (b"", b"a" + b" 0.5" * (MIB // 2) + b"\n", ""),
-        (b"2 300000000\na ", b"\0", "dimension"),
+        (".bz2", b"a\t1 2\n", b"x", "line 2: longer"),
+        (".gz", b"", b"a" + b" 0.5" * (MIB // 2) + b"\n", ""),
+        (".gz", b"2 300000000\na ", b"\0", "dimension"),
     ],
     ids=["line", "long lines", "dimension"],
 )
@@ -308,10 +313,9 @@ def test_a_page_in_one_stream_of_bz2_does_not_grow(tmp_path):
     refused("ebert.cli:cli", ["corpus", "build", str(path), "--out", str(tmp_path / "c"), "--threads", "1"])
 
 
-@pytest.mark.parametrize("ending", PACK)
-@pytest.mark.parametrize("name", ["a.jsonl", "a.txt"])
-def test_rows_of_bulk_work_do_not_grow(tmp_path, ending, name):
-    refused("growing:plan", written(tmp_path / f"{name}{ending}", packed(ending, b"x", 100)))
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.txt.bz2", "a.jsonl.xz"])
+def test_rows_of_bulk_work_do_not_grow(tmp_path, name):
+    refused("growing:plan", written(tmp_path / name, packed(Path(name).suffix, b"x", 100)))
 
 
 def test_a_table_in_parquet_does_not_grow(tmp_path):

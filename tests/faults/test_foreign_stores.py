@@ -175,7 +175,7 @@ def test_additions_of_version_0_1_are_read_and_kept(store):
         assert vectors.suggest("Zorblux") == ["Zorblax"]
         vectors.add("New", np.full(4, 9.0), aliases=["Newer"])
         with pytest.raises(EbertError, match="was added before"):
-            vectors.add("Zorblax", np.ones(4))
+            vectors.add("Zorblax", np.full(4, 3.0))
     with Vectors.open(store) as again:
         assert len(again) == 5
         assert again["Alias of Zorblax"].tolist() == [1] * 4

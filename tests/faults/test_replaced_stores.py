@@ -75,7 +75,7 @@ def test_saving_in_place_among_adders_and_readers(tmp_path, attack):
     path = foreign_stores.make(tmp_path / "store")
     adders = {name: start(ADDER, path, name) for name in ("A", "B")}
     reader = start(READER, path)
-    for _ in attack("a store saved in place among two adders and a reader", short=15, long=100):
+    for _ in attack("a store saved in place among two adders and a reader", short=6, long=100):
         with Vectors.open(path) as vectors:
             vectors.save(path, overwrite=True).close()
     Path(f"{path}.stop").touch()

@@ -147,7 +147,7 @@ def test_short_requests_are_answered_while_a_long_one_runs(server, folder, attac
 
 def test_the_work_of_a_client_that_left_is_stopped(server, attack):
     fifth = server.cost(FIFTH)
-    for number in attack("client leaves a long request", short=2, long=20):
+    for number in attack("client leaves a long request", short=1, long=20):
         with server.connect() as connection:
             begin(server, connection)
         start = server.cpu
@@ -158,7 +158,7 @@ def test_the_work_of_a_client_that_left_is_stopped(server, attack):
 def test_the_work_of_a_request_that_timed_out_is_stopped(server, folder, attack):
     tenth, seconds = server.cost(FIFTH), 2
     hasty = Server(folder, "--seconds", str(seconds), "--characters", "200000", "--cost", "1800000", "--budget", "64")
-    for number in attack("long request times out", short=2, long=20):
+    for number in attack("long request times out", short=1, long=20):
         start = hasty.cpu
         late = hasty.client.post("/api/link", json=long_one(LONGER))
         attack.check(late.status_code == 504, f"try {number}: {late.status_code} instead of 504")
@@ -325,7 +325,7 @@ def test_mixed_requests_get_the_answers_that_they_should(server, attack):
     memory = []
     with ThreadPoolExecutor(TOGETHER) as pool, ThreadPoolExecutor(SLOW) as others:
         slow = [others.submit(never_done, server) for _ in range(SLOW)]
-        for number in attack("mixed requests", short=400, long=10_000):
+        for number in attack("mixed requests", short=160, long=10_000):
             if number == len(wrong):
                 wrong += pool.map(mixed, range(number, number + TOGETHER))
                 memory.append(server.metric("process_resident_memory_bytes"))

@@ -79,7 +79,7 @@ def start(script, *arguments, steps):
 
 @pytest.mark.parametrize("steps", [1, 2])
 def test_readers_never_miss_a_store_that_is_replaced_and_writers_lose_nothing(tmp_path, attack, steps):
-    times = 100 if LONG else 15
+    times = 100 if LONG else 6
     store, stop = tmp_path / "store", tmp_path / "stop"
     Vectors.from_arrays(entities=[f"E{i}" for i in range(9)], entity_vectors=np.zeros((9, 4)), path=store).close()
     readers = [start(READ, store, stop, steps=steps) for _ in range(2)]
@@ -89,7 +89,7 @@ def test_readers_never_miss_a_store_that_is_replaced_and_writers_lose_nothing(tm
     _, said = writer.communicate()
     stop.touch()
     ended = [reader.communicate() for reader in readers]
-    for number in attack(f"replace a store under readers, in {steps} step{'s' * (steps > 1)}", short=15, long=100):
+    for number in attack(f"replace a store under readers, in {steps} step{'s' * (steps > 1)}", short=6, long=100):
         if number == 0:
             attack.check(writer.returncode == 0, said)
             for out, error in ended:

@@ -35,6 +35,6 @@ def test_a_damaged_one_is_named_and_left(name, tmp_path):
     write(tmp_path, 4)
     damaged = write(tmp_path, 12) / name
     damaged.write_bytes(damaged.read_bytes()[:-50])
-    with pytest.raises(EbertError, match=rf"checkpoint-12/{name} is damaged .*remove .*checkpoint-12 to go on"):
+    with pytest.raises(EbertError, match=rf"checkpoint-12/{name} is damaged .*remove .*checkpoint-12 to continue"):
         last_checkpoint(tmp_path)
     assert damaged.exists()

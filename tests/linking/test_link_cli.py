@@ -107,7 +107,7 @@ def test_candidates_from_a_corpus_without_test_articles(ebert, store, tmp_path):
     [
         (lines({"text": "Adams", "mentions": []}), "none of its 1 documents has a title"),
         (lines({"input": "[START_ENT] Adams [END_ENT]", "output": []}), "(read as layout 'kilt')"),
-        ("-DOCSTART- (1 Two)\nAdams\tB\tAdams\tJohn_Adams\n", "one title a line"),
+        ("-DOCSTART- (1 Two)\nAdams\tB\tAdams\tJohn_Adams\n", "one title per line"),
         ("", "has no titles"),
     ],
 )

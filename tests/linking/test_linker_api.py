@@ -188,7 +188,7 @@ def test_own_entities_are_linked_at_once(tmp_path):
     (mention,) = linked.mentions
     assert (mention.text, mention.entity, mention.url) == ("Zorblax", "Zorblax Inc.", None)
     with pytest.raises(EbertError, match="was not added"):
-        linker.add("Zorblax Inc.", vector)
+        linker.add("Zorblax Inc.", -vector)
     linker.add("Blorbo Inc.", vector, surfaces="Blorbo")  # one surface, not its letters
     assert [span.choices[0].title for span in linker.generator(Document("1", "B and Blorbo"))] == ["Blorbo Inc."]
 

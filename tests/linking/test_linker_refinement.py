@@ -88,6 +88,14 @@ def test_the_surest_go_first_and_do_not_overlap():
     assert choose(spans, 0) == choose(spans, -1) == []
 
 
+def test_of_spans_that_are_equally_sure_the_first_and_the_longer_one_is_linked():
+    def placed(first, stop):
+        return Placed(Span(first, stop, (Choice("X", 1.0),)), first, stop)
+
+    spans = [verdict(placed(*place), 0.1) for place in [(1, 5), (0, 1), (0, 2), (0, 3)]]
+    assert [(j.placed.first, j.placed.stop) for j in choose(spans, 1)] == [(0, 3)]
+
+
 def test_given_mentions_are_always_linked():
     chunk = Chunk(0, (1, 2), (Placed(Span(0, 1, (Choice("X", 1.0),)), 0, 1),))
     *_, (state,) = refine([chunk], lambda states: [[verdict(p, 0.99) for p in states[0].open]], rounds=3, always=True)

@@ -243,7 +243,7 @@ def test_a_stopped_training_goes_on_and_ends_the_same(tmp_path, strategy):
     (tmp_path / "stopped" / "checkpoints" / "checkpoint-999").mkdir()  # as a kill in the middle of writing leaves it
     told = []
     long_training(tmp_path, "stopped", strategy, say=told.append)
-    assert any("going on after step" in line for line in told)
+    assert any("continuing after step" in line for line in told)
     assert_same(tmp_path, "whole", "stopped")
 
 
@@ -265,7 +265,7 @@ def test_ctrl_c_loses_no_step(tmp_path):
     assert step % 2  # between two of those that are written anyway
     told.clear()
     long_training(tmp_path, "stopped", "packed", say=told.append)
-    assert any(f"going on after step {step} " in line for line in told)
+    assert any(f"continuing after step {step} " in line for line in told)
     assert_same(tmp_path, "whole", "stopped")
 
 
@@ -289,7 +289,7 @@ def test_so_does_a_killed_one(tmp_path):
     assert killed.wait() == -signal.SIGKILL
     told = []
     long_training(tmp_path, "stopped", say=told.append)
-    assert any("going on after step" in line for line in told)
+    assert any("continuing after step" in line for line in told)
     long_training(tmp_path, "whole")
     assert_same(tmp_path, "whole", "stopped")
 

@@ -48,7 +48,7 @@ def start():
     raise AssertionError
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # another file in the same process is to find no connection
 def cluster():
     """A cluster of two nodes that this process is connected to. The last test kills one of them."""
     import ray

@@ -222,7 +222,7 @@ def test_what_is_kept_does_no_harm(ebert, data, trained, tmp_path):
     assert (run / "run.json").read_text() == info
     code, out, err = ebert("relations", "report", run, "--out", tmp_path / "report", "--resamples", 100)
     assert code == 0, err
-    assert out.startswith("run: bert has a macro F1 of")
+    assert out.startswith("On run, bert has a macro F1 of")
     code, _, err = ebert("relations", "evaluate", run / "model", data / "test.json", "--keep")
     assert code == 2
     assert "is not a run of 'ebert relations train'" in err
@@ -237,7 +237,7 @@ def test_a_training_that_comes_apart_is_told(ebert, data, tiny_folder, tmp_path)
     arguments = ("--model", tiny_folder, "--mode", "bert", "--epochs", 2, "--learning-rate", "1e30")
     code, _, err = ebert("relations", "train", data, *arguments, "--out", tmp_path / "run")
     assert code == 2
-    assert "the loss is not a number any more at step" in err
+    assert "the loss is no longer a number at step" in err
     assert "lower learning rate than 1e+30" in err
 
 

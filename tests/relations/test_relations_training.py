@@ -95,7 +95,7 @@ def test_an_interrupted_run_ends_as_if_nothing_had_been(data, tiny_folder, whole
     assert json.loads((tmp_path / "parts" / "run.json").read_text())["complete"] is False
     lines = []
     given = run(data, EBert.from_pretrained(tiny_folder), tmp_path / "parts", say=lines.append)
-    assert any("going on after step" in line for line in lines)
+    assert any("continuing after step" in line for line in lines)
     assert given == json.loads((whole / "metrics.json").read_text())
     one, other = weights(whole), weights(tmp_path / "parts")
     assert all(tensor.equal(other[name]) for name, tensor in one.items())
@@ -118,7 +118,7 @@ def test_a_killed_run_goes_on(data, tiny_folder, tmp_path):
     options = RelationTrainingOptions(epochs=12, learning_rate=1e-3, batch=8, checkpoint_steps=5)
     lines = []
     metrics = run(data, EBert.from_pretrained(tiny_folder), out, options=options, say=lines.append)
-    assert any("going on after step" in line for line in lines)
+    assert any("continuing after step" in line for line in lines)
     assert metrics == run(data, EBert.from_pretrained(tiny_folder), tmp_path / "whole", options=options)
 
 

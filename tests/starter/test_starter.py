@@ -103,11 +103,18 @@ def test_the_command_loads_no_torch(unpacked):
     assert done.stdout.splitlines() == [str(get_starter()), "[]"]
 
 
-def test_what_was_added_to_it_stays(unpacked):
-    with Vectors.open(get_starter() / "vectors") as vectors:
-        vectors.add("Zorblax Inc.", description="Zorblax Inc. is a Danish maker of ships and toys.")
-    with Vectors.open(get_starter() / "vectors") as vectors:
+def test_what_is_added_to_it_goes_with_the_object(unpacked):
+    before = {path: path.read_bytes() for path in (get_starter() / "vectors").iterdir()}
+    with Vectors.open("starter") as vectors:
+        for _ in range(2):
+            vectors.add("Zorblax Inc.", description="Zorblax Inc. is a Danish maker of toys.", replace=True)
         assert "Zorblax Inc." in vectors
+        with vectors.copy(unpacked / "mine") as own:
+            assert "Zorblax Inc." in own
+    for name in ("starter", get_starter() / "vectors"):
+        with Vectors.open(name) as vectors:
+            assert "Zorblax Inc." not in vectors
+    assert {path: path.read_bytes() for path in (get_starter() / "vectors").iterdir()} == before
 
 
 def test_interrupted_unpacking_leaves_nothing(home, packed, monkeypatch):

@@ -102,7 +102,7 @@ class _Bounded(io.RawIOBase):
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Open a file for reading bytes, unpacked if its ending says that it is packed."""
+    """Open a file for reading bytes, decompressed if its ending says that it is compressed."""
     return cast("IO[bytes]", UNPACK[path.suffix](path) if path.suffix in UNPACK else path.open("rb"))
 
 
@@ -119,7 +119,7 @@ def bounded(path: Path, ending: str | None = None) -> IO[bytes]:
 
 
 def lines(file: IO[bytes], path: Path, most: int | None = None) -> Iterator[bytes]:
-    """Read the lines of a file; one of a packed file that is longer than a line may be is an error."""
+    """Read the lines of a file; one of a compressed file that is longer than a line may be is an error."""
     if most is None and path.suffix not in UNPACK:
         yield from file
         return

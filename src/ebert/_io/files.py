@@ -43,7 +43,7 @@ def replacing(path: Path, mode: str = "wb", *, sweep: bool = True) -> Iterator[I
 def replacing_folder(path: Path, *, overwrite: bool = False, marker: str | None = None) -> Iterator[Path]:
     """Make a temporary folder beside `path`, which takes its place when the block ends well and is removed otherwise.
 
-    Only a folder that has the file `marker` is ever overwritten, so that a slip of the pen costs no thesis. If `path`
+    Only a folder that has the file `marker` is ever overwritten, so a mistyped path destroys nothing. If `path`
     is a link to a folder, that folder is replaced and the link stays.
     Where the system can swap two folders in one step, it does. Elsewhere an existing folder is put aside for a moment;
     readers wait that long (`recover`), and if this process is killed right then, they put the new one in its place.
@@ -72,7 +72,7 @@ def refuse_existing(path: Path, *, overwrite: bool, marker: str | None = None) -
     if not path.is_dir() or not any(path.iterdir()):
         return
     if not overwrite:
-        raise EbertError(f"{path} exists; choose another place or allow it to be overwritten (--overwrite)")
+        raise EbertError(f"{path} exists; choose another place, or allow it to be overwritten (--overwrite)")
     if marker and not (path / marker).is_file():
         raise EbertError(
             f"{path} holds something else (it has no {marker}) and is not overwritten; choose another place"

@@ -11,6 +11,8 @@ import platformdirs
 
 from ebert.errors import EbertError
 
+STARTER = "starter"  # the folder in it of the model that ships, and the model's name
+
 
 def home() -> Path:
     """Return the folder for all that ebert fetches: `EBERT_HOME`, or the user's cache folder."""

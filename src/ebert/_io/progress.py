@@ -17,7 +17,7 @@ class Advance(Protocol):
 
 
 def silent(amount: int, /) -> None:
-    """Report to nobody: the default of every function that takes a progress."""
+    """Report nothing: the default of every function that takes a progress."""
 
 
 def say(message: str) -> None:
@@ -36,6 +36,19 @@ class Watch(Protocol):
 def unwatched(what: str, *, total: int | None = None, unit: str = "") -> Iterator[Advance]:  # noqa: ARG001
     """Show nothing."""
     yield silent
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show on a terminal what is waited for while the block runs; write nothing to a pipe."""
+    shown = sys.stderr.isatty()
+    if shown:
+        print(f"{what} ...", end="", file=sys.stderr, flush=True)  # noqa: T201
+    try:
+        yield
+    finally:
+        if shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # noqa: T201
 
 
 @contextmanager

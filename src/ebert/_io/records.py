@@ -67,7 +67,7 @@ def parse_object(line: str | bytes) -> dict[str, Any]:
 
 
 def objects(lines: Iterable[str | bytes], first: int = 1) -> Iterator[Row]:
-    """Yield the JSON objects of lines with their numbers; blank lines are passed over."""
+    """Yield the JSON objects of lines with their numbers; blank lines are skipped."""
     for number, line in enumerate(lines, first):
         if line.strip():
             try:

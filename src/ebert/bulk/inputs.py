@@ -177,7 +177,7 @@ def _rows_of(source: Source, check: Check) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def naming_damage(path: Path) -> Iterator[None]:
-    """Turn the errors of a damaged packed file into one of ours."""
+    """Turn the errors of a damaged compressed file into one of ours."""
     try:
         yield
     except compressed.DAMAGED as error:

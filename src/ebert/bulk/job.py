@@ -94,9 +94,9 @@ class ModelJob(BulkJob):
 
     model: str | None = option(None, "A model folder made by 'ebert align', or 'starter'.")
     bert: str | None = option(None, "Instead of a model: an encoder without entities.")
-    vectors: str | None = option(None, "Where the model's store is now, if not where it was.")
+    vectors: str | None = option(None, "Where the model's store is now, if it has moved.")
     device: str | None = option(None, "Where the encoder runs: cpu, cuda, mps, ...")
-    dtype: Literal["float32", "float16", "bfloat16"] | None = option(None, "What the encoder computes in.")
+    dtype: Literal["float32", "float16", "bfloat16"] | None = option(None, "The encoder's number type.")
 
     def load_model(self, device: str | None) -> "EBert":
         """Load the model or the encoder."""

@@ -25,10 +25,10 @@ class LinkJob(BulkJob):
 
     linker: str
     """A linker's folder, or a model's for linking without training."""
-    vectors: str | None = option(None, "Where the linker's store is now, if not where it was.")
+    vectors: str | None = option(None, "Where the linker's store is now, if it has moved.")
     threshold: float | None = option(None, "Leave out mentions that are less probable.", low=0, high=1)
     rounds: int | None = option(None, "Iterations of refinement; 1 is none.", low=1)
-    candidates: int | None = option(None, "Candidates of a mention to write.  [default: all]", low=0)
+    candidates: int | None = option(None, "How many candidates of each mention to write.  [default: all]", low=0)
     device: str | None = option(None, "Where the encoder runs: cpu, cuda, mps, ...")
 
     def load(self, *, device: str | None = None) -> "LinkWorker":

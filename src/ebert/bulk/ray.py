@@ -76,7 +76,7 @@ def connected(address: str | None, *, cpus: int, store: int = STORE) -> Iterator
 
 
 def _check_answers(place: str) -> None:
-    """Raise an error if nobody is at an address: Ray itself goes on trying for many minutes without a word."""
+    """Raise an error if nobody is at an address: Ray itself keeps trying for many minutes in silence."""
     host, _, port = place.rpartition("//")[2].rpartition(":")
     if not (host and port.isdecimal()):  # 'auto' and its like
         return
@@ -123,7 +123,7 @@ class RayEngine:
                     yield done
             except ray.exceptions.RayError as error:
                 raise EbertError(
-                    f"the cluster could not go on ({_first_line(error)}); run the same command again, it goes on"
+                    f"the cluster failed ({_first_line(error)}); run the same command again to continue"
                 ) from None
 
     def facts(self) -> dict[str, Any]:
@@ -218,5 +218,5 @@ def _got(ray: Any, ready: Any) -> Any:
     except ray.exceptions.RayError as error:
         return EbertError(
             f"a worker of the cluster died {RETRIES + 1} times at the same task ({_first_line(error)}); run the same "
-            "command again, it goes on where it stopped"
+            "command again to continue"
         )

@@ -1,4 +1,4 @@
-"""Reading the rows of a shard. A row that is none is listed with the reason, and the others go on."""
+"""Reading the rows of a shard. A row that cannot be read is listed with the reason, and the others are processed."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that nothing can be done with, and why."""
+    """A row that cannot be processed, and why."""
 
     row: int
     id: str
@@ -202,7 +202,7 @@ class RowReader:
 
 
 def _changed(source: Source) -> EbertError:
-    return EbertError(f"{source.path} has changed since the job began; begin anew (--overwrite)")
+    return EbertError(f"{source.path} has changed since the job began; start again (--overwrite)")
 
 
 def _is_text(value: Any) -> bool:

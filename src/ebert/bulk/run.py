@@ -2,7 +2,7 @@
 
 `manifest.json` says what was done to what: inputs with their fingerprints, options, the model; and, when the job is
 complete, what came of it. The rows of each shard are a Parquet file, and bad rows are listed in `errors.jsonl`. The
-same command goes on with a job that was stopped; one with other inputs, options or another model is refused, as results
+same command continues a job that was stopped; one with other inputs, options or another model is refused, as results
 of two kinds would be mixed.
 """
 
@@ -41,7 +41,7 @@ def run(
     job: BulkJob, inputs: Sequence[str | Path], out: str | Path, *, read: ReadOptions | None = None,
     engine: Engine | None = None, overwrite: bool = False, watch: Watch = unwatched,
 ) -> dict[str, Any]:  # fmt: skip
-    """Do a job to every row of the inputs, or go on doing it, and return its manifest.
+    """Do a job to every row of the inputs, or continue it, and return its manifest.
 
     The folder `out` gets the rows of every shard (`rows/*.parquet`), `errors.jsonl` and `manifest.json`.
     """

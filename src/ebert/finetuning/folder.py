@@ -1,31 +1,37 @@
-"""The folder of a fine-tuned model: configuration, tokenizer, weights, W, and a file with all else there is to know."""
+"""The folder of a fine-tuned model: configuration, tokenizer, weights, W, and a file with all else there is to know.
+
+torch is imported when a module is read or written, so that a folder can be checked before.
+"""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from torch import nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-from ebert import __version__
-from ebert._io import files
+from ebert import __version__, _names
+from ebert._io import files, trusted
 from ebert.bert.load import quiet
 from ebert.errors import EbertError
-from ebert.model.alignment import Alignment
+from ebert.model import folder as models
+
+if TYPE_CHECKING:
+    from torch import nn
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from ebert.model.alignment import Alignment
 
 FORMAT = 1
 WEIGHTS, ALIGNMENT = "weights.safetensors", "alignment.safetensors"
 MODEL = "model"  # the model's folder in a run
 
-Module = TypeVar("Module", bound=nn.Module)
+Module = TypeVar("Module", bound="nn.Module")
 
 
 @contextmanager
 def writing(
-    folder: str | Path, marker: str, info: Mapping[str, Any], module: Any, tokenizer: PreTrainedTokenizerBase,
-    alignment: Alignment | None,
+    folder: str | Path, marker: str, info: Mapping[str, Any], module: Any, tokenizer: "PreTrainedTokenizerBase",
+    alignment: "Alignment | None",
 ) -> Iterator[Path]:  # fmt: skip
     """Write a model in the place of an older one; yield the new folder, for what else is to be in it.
 
@@ -61,7 +67,36 @@ def read_info(folder: Path, marker: str, kind: str) -> dict[str, Any]:
     return info
 
 
-def load_module(folder: Path, make: Callable[[PreTrainedModel], Module], kind: str) -> Module:
+def no_linker(folder: Path) -> EbertError:
+    """Return the error about a folder that is neither a linker nor a model."""
+    if not folder.is_dir():
+        return EbertError(f"there is no linker at {folder}; make one with 'ebert link train'")
+    return EbertError(
+        f"{folder} is no linker (it has no linker.json), and no model that can link without training (no {models.INFO})"
+    )
+
+
+def check_trained(name: str | Path, kind: Literal["linker", "classifier"], vectors: str | None = None) -> None:
+    """Raise `EbertError` if there is no such linker or classifier, or if its store is not where it should be.
+
+    A model links too. `vectors` is where the store is now.
+    """
+    marker = _names.MARKERS[kind][0]
+    folder = of_run(_names.resolve(name, kind), marker)
+    if kind == "linker" and not (folder / marker).is_file() and (folder / models.INFO).is_file():
+        models.check_model(folder, vectors)
+        return
+    if kind == "linker" and not (folder / marker).is_file():
+        raise no_linker(folder)
+    if not folder.is_dir():
+        raise EbertError(f"there is no {kind} at {folder}; make one with '{_names.COMMANDS[kind]}'")
+    info = read_info(folder, marker, kind)
+    part = info.get("vectors")
+    if isinstance(part, dict) and isinstance(store := part.get("name"), str):
+        _names.store_of(folder, store, vectors, ours=trusted.known(info.get("saved_here"), store))
+
+
+def load_module(folder: Path, make: "Callable[[PreTrainedModel], Module]", kind: str) -> Module:
     """Make a module of a masked LM with the folder's configuration, and read its weights."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file

@@ -22,8 +22,8 @@ class FinetuningOptions(Options):
     seed: int = option(0, "Seed of everything that is random.", low=0, high=2**32 - 1)
     warmup: float = option(0.1, "Share of the steps in which the learning rate rises.", low=0, below=1)
     weight_decay: float = option(0.01, "AdamW's weight decay.", low=0)
-    checkpoint_steps: int = option(125, "Steps between two checkpoints, from which a killed run goes on.", low=1)
-    precision: Precision = option("fp32", "What is computed in; the mixed ones are for GPUs.")
+    checkpoint_steps: int = option(125, "Steps between two checkpoints, from which a killed run continues.", low=1)
+    precision: Precision = option("fp32", "The number type of computations; the mixed ones are for GPUs.")
 
 
 def split_options(given: dict[str, Any], *classes: Any) -> tuple[Any, ...]:

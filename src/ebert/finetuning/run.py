@@ -73,7 +73,7 @@ def begin(out: Path, info: Mapping[str, Any], same: Sequence[str]) -> dict[str, 
     if old.get("format") != info.get("format"):
         raise EbertError(
             f"{out} holds a run of another version of ebert (format {old.get('format')}, not {info.get('format')}), "
-            "which can be used if it is complete but not gone on with; choose another --out, or remove the folder"
+            "which can be used if it is complete but not continued; choose another --out, or remove the folder"
         )
     if different := [key for key in same if old.get(key) != info[key]]:
         raise EbertError(
@@ -112,7 +112,7 @@ def describe(model: "EBert") -> dict[str, Any]:
             "dimension": store.dimension,
             "entities": len(store),
         }
-        facts["alignment"] = asdict(model.alignment.options)
+        facts["alignment"] = asdict(model.alignment.options) | model.alignment.learning()
     return facts
 
 

@@ -68,7 +68,7 @@ def arguments(
 
 
 def run(trainer: transformers.Trainer, keeper: "Keeper", checkpoints: Path) -> list[dict[str, Any]]:
-    """Train, going on from the last checkpoint if there is one, and return the learning curve."""
+    """Train from the last checkpoint if there is one, and return the learning curve."""
     for talkative in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(talkative)
     with keeper, keeper.saving_when_stopped(alone=trainer.args.world_size == 1):
@@ -106,8 +106,8 @@ def _check_whole(file: Path) -> None:
             raise OSError("its end is missing")
     except (OSError, SafetensorError) as error:
         raise EbertError(
-            f"{file} is damaged ({error}), and the training cannot go on from there; remove {file.parent} to go on "
-            "from an earlier checkpoint if there is one, or else to begin again"
+            f"{file} is damaged ({error}), and the training cannot continue from there; remove {file.parent} to "
+            "continue from an earlier checkpoint if there is one, or else to start again"
         ) from None
 
 
@@ -118,7 +118,7 @@ class Keeper(TrainerCallback):
     The Trainer's own best model is a checkpoint, loaded at the end; ours is on disk at any time, as users load it.
     """
 
-    begin_epoch: Callable[[int], None]  # chooses the order of an epoch, also of one that is gone on with in its middle
+    begin_epoch: Callable[[int], None]  # chooses the order of an epoch, also of one that is continued in its middle
     save: Callable[[], None]  # writes the model to where the best one is kept
     say: Say
     scores: tuple[str, ...] = ("precision", "recall", "f1")  # of the dev set; f1 says which is best
@@ -136,7 +136,7 @@ class Keeper(TrainerCallback):
         """Report where it begins."""
         self._epochs = int(args.num_train_epochs)
         if state.global_step:
-            self.say(f"going on after step {state.global_step:,} of {state.max_steps:,}")
+            self.say(f"continuing after step {state.global_step:,} of {state.max_steps:,}")
         left = state.max_steps - state.global_step
         self._advance = self._stack.enter_context(progress("training", total=left, unit="steps"))
 
@@ -172,7 +172,7 @@ class Keeper(TrainerCallback):
         control: TrainerControl,
         **__: Any,
     ) -> None:
-        """Show progress; stop where that can be gone on with."""
+        """Show progress; stop where the training can be continued."""
         self._advance(1)
         if self.stopping:
             control.should_save = control.should_training_stop = True
@@ -183,7 +183,7 @@ class Keeper(TrainerCallback):
         """Stop as soon as the training has come apart: no later step can mend it."""
         if logs and not math.isfinite(logs.get("loss", 0.0)):
             raise EbertError(
-                f"the loss is not a number any more at step {state.global_step:,}; remove the folder and train again "
+                f"the loss is no longer a number at step {state.global_step:,}; remove the folder and train again "
                 f"with a lower learning rate than {args.learning_rate:g}"
             )
 

@@ -49,7 +49,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A potential mention: where it stands, and what it may mean, the likeliest first."""
+    """A potential mention: where it stands, and what it may mean, the most likely first."""
 
     start: int
     end: int
@@ -85,7 +85,7 @@ class LinkedMention:
     entity: str
     probability: float
     null: float
-    candidates: tuple[Scored, ...]  # the likeliest first
+    candidates: tuple[Scored, ...]  # the most likely first
     url: str | None = None  # of the entity's Wikipedia page; None for one of your own
     wikidata_id: str | None = None  # such as Q9617, if the store knows it
 

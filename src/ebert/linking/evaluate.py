@@ -149,7 +149,7 @@ class F1Difference(Interval):
 def difference(
     one: LinkEvaluation, other: LinkEvaluation, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> F1Difference:
-    """Compare two linkers on the same documents: documents are drawn anew, the same for both sides."""
+    """Compare two linkers on the same documents: documents are drawn again, the same for both sides."""
     if [document.id for document in one.documents] != [document.id for document in other.documents]:
         raise EbertError("two evaluations can be compared only if they have the same documents in the same order")
     if not one.documents:

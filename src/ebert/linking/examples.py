@@ -74,7 +74,7 @@ def examples(linker: Linker, documents: Sequence[Document]) -> tuple[list[Labell
 class TrainingSet(Dataset[list[Item]]):
     """What an epoch sees, in its order: a span at a time (paper), or a chunk (packed).
 
-    Both depend on the seed and the epoch only, so that a run that goes on later sees what it would have seen.
+    Both depend on the seed and the epoch only, so that a run that continues later sees what it would have seen.
     """
 
     def __init__(self, linker: Linker, given: Sequence[LabelledChunk], *, nulls: float, seed: int) -> None:

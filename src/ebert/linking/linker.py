@@ -18,7 +18,7 @@ from ebert import _names
 from ebert._io import trusted
 from ebert.bert.load import load_tokenizer
 from ebert.errors import EbertError
-from ebert.finetuning.folder import ALIGNMENT, load_module, of_run, read_info, writing
+from ebert.finetuning.folder import ALIGNMENT, load_module, no_linker, of_run, read_info, writing
 from ebert.finetuning.options import split_options
 from ebert.linking.candidates.generator import CandidateGenerator, Given, generator_of
 from ebert.linking.candidates.given import read_candidates
@@ -131,13 +131,8 @@ class Linker:
         elif (folder / models.INFO).is_file():
             model = EBert.from_pretrained(folder, vectors=vectors, device=device)
             linker = cls.zero_shot(model, variant=variant or "e-bert-mlm", mask=mask, generator=generator)
-        elif not folder.is_dir():
-            raise EbertError(f"there is no linker at {folder}; make one with 'ebert link train'")
         else:
-            raise EbertError(
-                f"{folder} is no linker (it has no {INFO}), and no model that can link without training "
-                f"(no {models.INFO})"
-            )
+            raise no_linker(folder)
         if rounds is not None:
             linker.options = replace(linker.options, rounds=rounds)
         return linker
@@ -176,7 +171,7 @@ class Linker:
         generator: Given = None, device: str | None = None, say: Callable[[str], None] | None = None,
         **options: Any,
     ) -> "Linker":  # fmt: skip
-        """Train a linker into the folder `out`, or go on with a training that was stopped there; return the best one.
+        """Train a linker into the folder `out`, or continue a training that was stopped there; return the best one.
 
         `data` is a folder of `ebert link wikipedia`, a file of any layout, or documents with gold links (and `dev` more
         of them). All options of `ebert link train` can be given: the fields of `LinkerOptions`, `LinkTrainingOptions`
@@ -280,7 +275,7 @@ class Linker:
     def disambiguate(
         self, documents: Iterable[Document], spans: Iterable[Sequence[Span]] | None = None, **how: Any
     ) -> Iterator[Linked]:
-        """Link given mentions, each to its likeliest candidate: the documents' gold spans, or those of `spans`.
+        """Link given mentions, each to its most likely candidate: the documents' gold spans, or those of `spans`.
 
         The options are those of `stream`, but for the threshold.
         """

@@ -25,10 +25,10 @@ class LinkerOptions(Options):
     variant: Variant = option("e-bert-mlm", "E-BERT-MLM, or one of the paper's baselines without alignment.")
     mask: Mask | None = option(
         None,
-        "What stands for the entity: the mean of its candidates' vectors (the default of E-BERT-MLM), or the standard "
+        "What represents the entity: the mean of its candidates' vectors (the default of E-BERT-MLM), or the standard "
         "[MASK] (of the baselines).",
     )
-    link_prior: bool = option(True, "Weigh how rarely a span's words are a link. The paper does without.")
+    link_prior: bool = option(True, "Weigh how rarely a span's words are a link. The paper does not.")
     block: Block = option("markers", "What packed appends for a span: markers alone, or its wordpieces between them.")
     chunk: int = option(512, "Wordpieces that the encoder sees at once; longer documents are split.", low=16)
     rounds: int = option(3, "Iterations of refinement (J of the paper); 1 is none.", low=1, cli=False)
@@ -55,12 +55,12 @@ class LinkTrainingOptions(FinetuningOptions):
 
     learning_rate: float = option(2e-5, "The highest learning rate of the schedule.", above=0)
     batch: int = option(128, "Spans in a step; packed takes as many whole chunks as have about that many.", low=1)
-    checkpoint_steps: int = option(50, "Steps between two checkpoints, from which a killed run goes on.", low=1)
+    checkpoint_steps: int = option(50, "Steps between two checkpoints, from which a killed run continues.", low=1)
     nulls: float = option(
         1.0, "Share of the over-generated spans that an epoch sees; the loss weighs them accordingly.", above=0, high=1
     )
     evaluations: int = option(1, "How often in an epoch the dev set is linked; the best linker is kept.", low=1)
-    tune: bool = option(True, "Choose on the dev set how ready the linker is to link. The paper does without.")
+    tune: bool = option(True, "Choose on the dev set how readily the linker links. The paper does not.")
     tokens: int | None = option(
         None, "Wordpieces computed at a time, a matter of memory; what suits the device if not given.", low=1, cli=False
     )
@@ -70,10 +70,8 @@ class LinkTrainingOptions(FinetuningOptions):
 class CandidateOptions(Options):
     """How the mention table's spans and their candidates are chosen."""
 
-    candidates: int = option(30, "Entities that a span may mean, at most.", low=1)
-    min_link_probability: float = option(
-        0.005, "Spans whose words are more rarely a link are not looked at.", low=0, high=1
-    )
+    candidates: int = option(30, "The most candidates for a span.", low=1)
+    min_link_probability: float = option(0.005, "Ignore spans whose words are less often a link.", low=0, high=1)
     min_prior: float = option(0.0, "Prior of a candidate, before renormalisation, at least.", low=0, below=1, cli=False)
     longest: int = option(10, "Words of a span, at most.", low=1, cli=False)
     ignore_case: bool = option(False, "Find names without capitals too, as in tweets.")
@@ -82,10 +80,10 @@ class CandidateOptions(Options):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorOptions(Options):
-    """How the baseline decides that reads no context."""
+    """How the prior-only baseline decides."""
 
     threshold: float = option(0.1, "Link probability from which on a span is linked.", low=0, high=1)
-    rule: Rule = option("longest", "Which of overlapping spans is linked.")
+    rule: Rule = option("longest", "Which one of overlapping spans is linked.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +92,7 @@ class WikipediaOptions(Options):
 
     documents: int = option(2000, "Documents to train on.", low=1)
     held_out: int = option(200, "Documents to tune on.", low=0)
-    words: int = option(300, "Words of a document, about: whole paragraphs from the beginning of its article.", low=10)
+    words: int = option(300, "About how many words a document has: the first paragraphs of its article.", low=10)
     usual: float = option(
         0.1, "Link probability from which on an unlinked span is left out of the loss.", low=0, high=1
     )

@@ -30,7 +30,7 @@ mark a { color: inherit; text-decoration: none; border-bottom: 1px solid #555; }
 <body>
 """
 END = "</body>\n</html>\n"
-PALE, STRONG = 25, 85  # per cent of colour for a probability of 0 and of 1
+PALE, STRONG = 25, 85  # percent of colour for a probability of 0 and of 1
 
 
 def lines(linked: Iterable[Linked], form: str) -> Iterator[str]:
@@ -90,7 +90,7 @@ def article(linked: Linked) -> str:
 
 
 def _hint(mention: LinkedMention) -> str:
-    """Return the candidates with their probabilities, one a line."""
+    """Return the candidates with their probabilities, one per line."""
     others = [f"{one.title}: {one.probability:.1%}" for one in mention.candidates[:5]]
     return "\n".join([*others, f"no entity: {mention.null:.1%}"])
 

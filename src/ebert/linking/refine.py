@@ -1,7 +1,7 @@
 """Iterative refinement (Section 5.2): the surest spans are linked first, and help with the others as entities.
 
 Of J rounds, round j links the best ``k = ceil(j (m + n) / J) - m`` spans, where m spans are linked already and n of the
-others have an entity as their likeliest answer; the surest are those with the smallest probability of the null entity.
+others have an entity as their best answer; the surest are those with the smallest probability of the null entity.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,12 +27,12 @@ class Verdict:
 
     @property
     def best(self) -> int:
-        """The likeliest candidate, by number."""
+        """The most likely candidate, by number."""
         return max(range(len(self.probabilities) - 1), key=lambda number: self.probabilities[number + 1])
 
     @property
     def entity(self) -> str:
-        """The likeliest candidate, by title."""
+        """The most likely candidate, by title."""
         return self.placed.span.choices[self.best].title
 
     @property
@@ -42,7 +42,7 @@ class Verdict:
 
     @property
     def linked(self) -> bool:
-        """Whether an entity is the likeliest answer."""
+        """Whether an entity is the most likely answer."""
         return self.probabilities[1 + self.best] > self.null
 
     def shifted(self, shift: float) -> "Verdict":

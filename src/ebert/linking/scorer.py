@@ -153,7 +153,7 @@ class EntityVectors:
         self._stamp = vectors.stamp
 
     def refresh(self) -> None:
-        """Look everything up anew if the store has changed."""
+        """Look everything up again if the store has changed."""
         if self._stamp != self.vectors.stamp:
             self._stamp = self.vectors.stamp
             self.find.cache_clear()

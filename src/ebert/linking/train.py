@@ -48,7 +48,7 @@ from ebert.vectors.store import Vectors
 from ebert.vectors.wikidata_ids import read_ids
 
 FORMAT = 2
-# What a run must have in common with one it goes on with.
+# What a run must have in common with one that it continues.
 SAME = ("linker", "options", "generator", "data", "model", "mentions")
 TENTH = 10  # every so many documents are held out, if no dev set is given
 TOKENS = {"cpu": 2048}  # computed at a time, activations and all
@@ -102,10 +102,10 @@ def train(
     options: LinkTrainingOptions, generator: Given = None, data: Mapping[str, Any] | None = None,
     device: str | None = None, command: str = "", say: Say,
 ) -> dict[str, Any]:  # fmt: skip
-    """Train a linker into the folder `out`, or go on with it, and return its metrics.
+    """Train a linker into the folder `out`, or continue it, and return its metrics.
 
     The model's encoder is trained. `data` says where the documents and the dev documents come from (file names and
-    hashes), so that a run is only gone on with on the same ones. The best evaluation on `dev` is kept, by strong-match
+    hashes), so that a run is only continued with the same ones. The best evaluation on `dev` is kept, by strong-match
     micro F1 in one round.
     """
     runs.need_accelerate("linking")
@@ -144,7 +144,7 @@ def train(
             curve = _fine_tune(linker, labelled, dev, options, out, device=device, say=say)
         best = best_of(curve)
         metrics = {"best epoch": best["epoch"], "dev": best["dev"], "dev documents": len(dev), "epochs": curve}
-        info["seconds"] = round(time.monotonic() - start, 1)  # of this session, where it was gone on with
+        info["seconds"] = round(time.monotonic() - start, 1)  # of this session, if it was continued
         runs.finish(out, info, metrics)
         return metrics
 
@@ -202,7 +202,7 @@ def _fine_tune(
     linker: Linker, labelled: Sequence[LabelledChunk], dev: Sequence[Document], options: LinkTrainingOptions, out: Path,
     *, device: str | None, say: Say,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Train, going on from the last checkpoint if there is one, and return the learning curve."""
+    """Train from the last checkpoint if there is one, and return the learning curve."""
     data = TrainingSet(linker, labelled, nulls=options.nulls, seed=options.seed)
     unit, batch = "spans", options.batch
     if linker.options.strategy == "packed":  # as many chunks as have about that many spans

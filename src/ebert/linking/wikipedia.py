@@ -261,7 +261,7 @@ def prepare(
 
 
 def write_documents(path: Path, documents: Iterable[Document]) -> dict[str, int]:
-    """Write documents that are articles in our own layout, one a line; return how many, and what is in them."""
+    """Write documents that are articles in our own layout, one per line; return how many, and what is in them."""
     counts = Counter({"documents": 0, "words": 0, "gold": 0, "left out": 0})
     with files.replacing(path, "w") as file:
         for document in documents:

@@ -1,6 +1,6 @@
 """Asking an encoder: which candidates it chooses from, which entity a subject has, which batches it sees.
 
-The plan of batches is fixed before the first one, so that a run that goes on after a kill sees the same batches, and
+The plan of batches is fixed before the first one, so that a run that continues after a kill sees the same batches, and
 with them the same figures. A sequence that several questions or modes have in common is encoded once: without a vector
 for the subject all modes are the same, and many subjects have several answers.
 """

@@ -100,7 +100,7 @@ FILTERS = {one.name: one for one in (
 
 
 def own_filters() -> list[str]:
-    """Return the filters that questions of one's own can have."""
+    """Return the filters that questions of your own can have."""
     return [name for name, one in FILTERS.items() if not one.only_lama]
 
 

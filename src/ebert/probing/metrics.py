@@ -76,7 +76,7 @@ def metrics(rows: Iterable[Mapping[str, Any]], modes: Sequence[str], filters: Se
 
 
 def score(outcomes: Outcomes, filters: Sequence[str]) -> dict[str, Any]:
-    """Compute all scores in per cent, by mode and filter, over all questions and over those with a vector."""
+    """Compute all scores in percent, by mode and filter, over all questions and over those with a vector."""
     scores: dict[str, Any] = {}
     for mode in outcomes.rank:
         scores[mode] = {}

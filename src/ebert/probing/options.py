@@ -17,7 +17,7 @@ class ProbeOptions(Options):
     filters: tuple[str, ...] = option(("all", "string-match"), "Which questions count.", cli=False)
     limit: int | None = option(None, "Questions of each relation, for a quick look.", low=1)
     oracle: bool = option(False, "Take LAMA's Wikidata ids for subjects, where the store has them.")
-    precision: Literal["float32", "float16", "bfloat16", "int8"] = option("float32", "What the encoder computes in.")
+    precision: Literal["float32", "float16", "bfloat16", "int8"] = option("float32", "The encoder's number type.")
     budget: int | None = option(None, "Tokens in a batch.  [default: suits the device]", low=1)
 
     def check(self) -> None:

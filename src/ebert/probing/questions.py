@@ -126,10 +126,10 @@ def check_template(template: str) -> None:
 
 
 def read_questions(path: str | Path) -> Questions:
-    """Read questions of one's own; lines that are none are listed with the reason."""
+    """Read questions of your own; lines that are none are listed with the reason."""
     path = Path(path)
     if not path.is_file():
-        raise EbertError(f"{path} is not a file; questions of one's own are a file of JSON lines")
+        raise EbertError(f"{path} is not a file; questions of your own are a file of JSON lines")
     read = Questions("questions", hashes={path.name: files.sha256(path)})
     seen: set[str] = set()
     for number, row in read_table(path, needed="answers"):

@@ -1,7 +1,7 @@
 """Probing a masked language model: questions in, a run folder with ranks and scores out (DESIGN: files on disk).
 
 ``run.json`` says what was asked of what. While the run is on, journals have what is done, a line for every batch; the
-results are written at the end, each at once. The same command goes on with a run that was stopped; other options are
+results are written at the end, each at once. The same command continues a run that was stopped; other options are
 refused, as results of two kinds would be mixed.
 """
 
@@ -80,7 +80,7 @@ def probe(
     command: str = "",
     watch: Watch = unwatched,
 ) -> dict[str, Any]:
-    """Ask a model questions, or go on asking, and return the scores (`metrics.json`).
+    """Ask a model questions, or continue asking, and return the scores (`metrics.json`).
 
     `labels` has the lowest Wikidata id of each English label; `name_model` returns the BERT that the person-name filter
     asks (bert-base-cased).
@@ -153,7 +153,7 @@ def _find_subjects(work: Probe, questions: Sequence[Question], labels: Mapping[s
 
 
 def _check_names(work: Probe, folder: Path, watch: Watch) -> dict[str, filters.NameCheck]:
-    """Ask about the names of persons, or go on asking."""
+    """Ask about the names of persons, or continue asking."""
     if work.name_model is None:
         return {}
     guesses: filters.Guesses = {}
@@ -169,7 +169,7 @@ def _check_names(work: Probe, folder: Path, watch: Watch) -> dict[str, filters.N
 
 
 def _ask(work: Probe, folder: Path, watch: Watch) -> dict[int, Ranking]:
-    """Ask all units of the plan, or go on asking."""
+    """Ask all units of the plan, or continue asking."""
     rankings: dict[int, Ranking] = {}
     with Journal(folder / ASKED) as journal:
         for wanted, top, unit in (row for batch in journal.read() for row in batch):
@@ -229,7 +229,7 @@ def _facts(work: Probe) -> dict[str, Any]:
                 "path": vectors.path.name, "fingerprint": vectors.fingerprint, "dimension": vectors.dimension,
                 "entities": vectors.info.entities,
             },
-            "alignment": asdict(model.alignment.report),
+            "alignment": asdict(model.alignment.report) | model.alignment.learning(),
         }  # fmt: skip
     return {
         **{name: identity[name] for name in ("ebert", "benchmark", "encoder", "name-bert")},
@@ -292,7 +292,7 @@ def _hash_entities(model: EBert, questions: Sequence[Question]) -> str:
 
 @contextmanager
 def _opened(folder: Path, identity: Mapping[str, Any], *, overwrite: bool) -> Iterator[bool]:
-    """Begin a run or go on with it, alone; yield whether it is complete already."""
+    """Begin or continue a run, alone; yield whether it is complete already."""
     folder = folder.absolute()
 
     def ours(file: Path) -> bool:

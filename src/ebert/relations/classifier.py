@@ -44,18 +44,18 @@ class RelationPrediction:
 
     sample: Sample
     relations: tuple[tuple[str, float], ...]
-    """The likeliest relations with their probabilities, the likeliest first."""
+    """The best relations with their probabilities, the most likely first."""
     entities: tuple[str | None, str | None] = (None, None)
     """The titles of subject and object, as far as they have vectors; in mode `bert` these are not used."""
 
     @property
     def relation(self) -> str:
-        """The likeliest relation."""
+        """The most likely relation."""
         return self.relations[0][0]
 
     @property
     def probability(self) -> float:
-        """The probability of the likeliest relation."""
+        """The probability of the most likely relation."""
         return self.relations[0][1]
 
 
@@ -177,11 +177,11 @@ class RelationClassifier:
         say: Say | None = None,
         **options: Any,
     ) -> "RelationClassifier":
-        """Train a classifier on a folder with train and dev, or go on training it, and return the best one.
+        """Train a classifier on a folder with train and dev, or continue a training, and return the best one.
 
         `model` is an `EBert` or the name of one; with mode `bert` also of an encoder. `options` are those of
         ``ebert relations train``: the fields of `RelationTrainingOptions` and `ResolvingOptions`. The run in the folder
-        `out` can be evaluated and reported on, and the same call goes on with it after an interruption.
+        `out` can be evaluated and reported on, and the same call continues it after an interruption.
         """
         from ebert.relations.train import train
 

@@ -44,7 +44,7 @@ class RelationTrainingOptions(FinetuningOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvingOptions(Options):
-    """How far from the ids of the data one goes to find an entity."""
+    """How the entities of mentions are found."""
 
-    ids_only: bool = option(False, "Keep to the entities that the data names.")
-    threshold: float = option(0.5, "Share of a surface's links that its commonest entity must have.", low=0, high=1)
+    ids_only: bool = option(False, "Use only entities that the data names.")
+    threshold: float = option(0.5, "Share of a surface's links that its most common entity must have.", low=0, high=1)

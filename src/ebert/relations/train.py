@@ -1,4 +1,4 @@
-"""Training a classifier: batches of like length, the dev set's macro F1 after every epoch, the best epoch kept.
+"""Training a classifier: batches of similar length, the dev set's macro F1 after every epoch, the best epoch kept.
 
 A run is a folder with `run.json`, the best epoch's classifier, the learning curve, and checkpoints meanwhile; a search
 is a folder of runs over the paper's grid of learning rates and epochs.
@@ -37,7 +37,7 @@ from ebert.relations.options import RelationTrainingOptions, ResolvingOptions
 
 NAMES = "pid2name.json"
 FORMAT = 1
-SAME = ("mode", "options", "resolving", "data", "model")  # what a run must have in common with one that it goes on with
+SAME = ("mode", "options", "resolving", "data", "model")  # what a run must have in common with one that it continues
 POOL = 50  # batches whose samples are sorted together: little padding, and still another mixture every epoch
 
 
@@ -54,7 +54,7 @@ def train(
     command: str = "",
     say: Say,
 ) -> dict[str, Any]:
-    """Train a classifier into the folder `out`, or go on with it, and return its metrics."""
+    """Train a classifier into the folder `out`, or continue it, and return its metrics."""
     runs.need_accelerate("relations")
     paths = {name: split_path(data, name) for name in ("train", "dev")}
     samples = {name: read(path) for name, path in paths.items()}
@@ -141,7 +141,7 @@ def fine_tune(
     say: Say,
     device: str | None = None,
 ) -> tuple[list[dict[str, Any]], float]:
-    """Train, going on from the last checkpoint if there is one; return the learning curve and the share of padding.
+    """Train from the last checkpoint if there is one; return the learning curve and the share of padding.
 
     The classifier of the best epoch is in the folder `best` afterwards.
     """
@@ -152,7 +152,7 @@ def fine_tune(
     wasted = padding([[len(train[index]) for index in batch] for batch in sampler.batches(0)])
     unsorted = padding([part.tolist() for part in np.array_split([len(one) for one in train], steps)])
     say(
-        f"padding is {wasted:.1%} of the tokens, with samples of like length in a batch (in the order of the file it "
+        f"padding is {wasted:.1%} of the tokens, with similar lengths in a batch (in the order of the file it "
         f"would be {unsorted:.1%})"
     )
 
@@ -179,10 +179,10 @@ def fine_tune(
 
 
 class LengthSampler(Sampler[int]):
-    """Yields indices so that consecutive batches of `batch` hold sequences of like length.
+    """Yields indices so that consecutive batches of `batch` hold sequences of similar length.
 
-    The order depends on the seed and the epoch only, so that a run that goes on later sees what it would have seen. The
-    Trainer's own sampler by length draws from the state of the process, which is another one after a resume.
+    The order depends on the seed and the epoch only, so that a run that continues later sees the same batches. The
+    Trainer's own sampler by length draws from the state of the process, which differs after a resume.
     """
 
     def __init__(self, lengths: Sequence[int], *, batch: int, seed: int) -> None:

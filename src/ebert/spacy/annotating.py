@@ -78,7 +78,7 @@ def annotate(
 def _placed(
     doc: Doc, mentions: Sequence[LinkedMention], mode: Alignment, counts: Counter[str]
 ) -> Iterator[tuple[Span, LinkedMention]]:
-    """Yield the tokens of mentions, the likeliest first: no token is in two of them."""
+    """Yield the tokens of mentions, the most likely first: no token is in two of them."""
     taken: set[int] = set()
     for mention in sorted(mentions, key=lambda one: (-one.probability, one.start)):
         span = doc.char_span(mention.start, mention.end, alignment_mode=mode)

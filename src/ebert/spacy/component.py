@@ -44,7 +44,7 @@ class PipeOptions(Options):
     """The settings of the pipe: the keys of its part of a pipeline's config."""
 
     linker: str | None = option(None, "A folder of `ebert link train` or `ebert align`, or `starter`; no default.")
-    vectors: str | None = option(None, "Where the linker's store is now, if not where it was.")
+    vectors: str | None = option(None, "Where the linker's store is now, if it has moved.")
     mentions: Mentions = option(
         "own", "`own`: find and link entities; `doc.ents`: link those that earlier pipes found."
     )
@@ -134,7 +134,7 @@ class EbertLinker(Pipe):
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Link a stream of documents, a batch of them in one call of the linker.
 
-        A document that cannot be linked goes to the error handler, alone, and the others go on.
+        A document that cannot be linked goes to the error handler, alone, and the others are processed.
         """
         linker = self.linker  # what is wrong with it is no fault of a document
         for docs in minibatch(stream, batch_size):  # type: ignore[no-untyped-call]

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from ebert._io import files
-from ebert._io.home import home, locked, remove_leftovers
+from ebert._io.home import STARTER, home, locked, remove_leftovers
 from ebert.errors import EbertError
 from ebert.model.folder import ALIGNMENT, INFO, VECTORS
 
@@ -16,14 +16,15 @@ def get_starter() -> Path:
 
     >>> model = EBert.from_pretrained(get_starter())                          # doctest: +SKIP
 
-    Entities that are added to it stay. A new version of ebert brings a new folder.
+    Its files never change: entities that are added go with the object they are added to, or into a store of your own
+    (``ebert vectors copy starter my-entities``). A new version of ebert brings a new folder.
     """
     if not (DATA / INFO).is_file():
         raise EbertError(f"the starter model is not in {DATA}; install ebert again")
-    out = home() / "starter" / files.sha256(DATA / INFO)[:12]
+    out = home() / STARTER / files.sha256(DATA / INFO)[:12]
     if (out / INFO).is_file():
         return out
-    with locked(out):  # other processes may be at it: who comes second finds it there, perhaps with additions
+    with locked(out):  # other processes may be at it: who comes second finds it there
         if (out / INFO).is_file():
             return out
         from ebert.starter import packing  # numpy

@@ -1,4 +1,4 @@
-"""Letters that nobody sees, and words that mix letters of two scripts which look alike."""
+"""Invisible characters, and words that mix letters of two scripts which look alike."""
 
 import re
 import unicodedata
@@ -25,7 +25,7 @@ _WORD = re.compile(r"\w+")
 
 
 def unseen(name: str) -> str | None:
-    """Return what a name has that nobody sees and that its script does not need, or None.
+    """Return an invisible character of a name that its script does not need, or None.
 
     Persian and Indic words need joiners, as do emoji, which may need variation selectors and tags too.
 
@@ -78,7 +78,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def _is_needed(name: str, place: int) -> bool:
-    """Return whether a mark that nobody sees has a use where it stands."""
+    """Return whether an invisible mark is needed at its place."""
     before, mark, after = name[:place][-1:], name[place], name[place + 1 : place + 2]
     if mark in _JOINERS:
         return bool(before and after) and (_is_joined(before) or _is_joined(after))

@@ -3,8 +3,10 @@
 import re
 import unicodedata
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
+from ebert.errors import EbertError
 from ebert.text import letters
 
 _MARKS = re.compile("[\u200e\u200f\u202a-\u202e]")  # of writing direction: unseen, and copied along from web pages
@@ -23,13 +25,13 @@ def clean(title: str) -> str:
 
 
 def usable(title: str) -> str:
-    """Return a title as `clean` does, or nothing if it has a character that nobody sees: nobody could find it."""
+    """Return a title as `clean` does, or nothing if it has an invisible character: nobody could find it."""
     title = clean(title)
     return "" if letters.unseen(title) else title
 
 
 def spellings(name: str) -> list[str]:
-    """Return the titles that `name` may stand for, the likeliest first.
+    """Return the titles that `name` may stand for, the most likely first.
 
     >>> spellings(" jean_Marais ")
     ['jean Marais', 'Jean Marais']
@@ -64,6 +66,20 @@ def is_text(name: str) -> bool:
 def as_text(name: str) -> str:
     """Return a name that can be written down: what cannot becomes a question mark."""
     return name.encode("utf-8", "replace").decode()
+
+
+def read_titles(path: str | Path) -> list[str]:
+    """Read a file of titles, one per line."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError:
+        raise EbertError(f"there is no file {path}; it should have one title per line") from None
+    except UnicodeDecodeError as error:
+        raise EbertError(f"{path} is not UTF-8 text ({error})") from None
+    titles = [line.strip() for line in lines if line.strip()]
+    if not titles:
+        raise EbertError(f"{path} has no titles in it; it should have one per line")
+    return titles
 
 
 def _first(title: str, change: Callable[[str], str]) -> str:

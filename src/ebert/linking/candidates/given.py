@@ -1,4 +1,4 @@
-"""Candidates that somebody else found: one's own generator, or lists such as PPRforNED, as JSON, an object a line.
+"""Candidates that somebody else found: one's own generator, or lists such as PPRforNED, as JSON, one object per line.
 
 ``{"id": document, "spans": [{"start", "end", "candidates": [...]}]}`` gives the spans of a document.
 ``{"surface": words, "candidates": [...]}`` gives what words mean wherever they stand, and with an ``id`` in that

@@ -1,4 +1,4 @@
-"""The mention table of a corpus counted anew: without some of its articles, and with honest link probabilities.
+"""The mention table of a corpus counted again: without some of its articles, and with honest link probabilities.
 
 Articles that are test documents must not have taught the table anything, so their links and words are left out. And a
 corpus may hold pages without any links (openings of articles, say), where a name that stands unlinked tells nothing: so
@@ -167,7 +167,7 @@ def titles_of(sources: Iterable[str | Path], say: Callable[[str], object]) -> li
             listed = [line.strip() for line in text.split("\n") if line.strip()]
             if not listed:
                 raise EbertError(
-                    f"{source} has no titles, so nothing would be left out; write one title a line into it"
+                    f"{source} has no titles, so nothing would be left out; write one title per line into it"
                 ) from None
             found += listed
             continue
@@ -176,7 +176,7 @@ def titles_of(sources: Iterable[str | Path], say: Callable[[str], object]) -> li
         if not named:
             raise EbertError(
                 f"{source} does not say which articles it is made of: none of its {len(documents):,} documents has a "
-                f"title (read as layout {layout!r}), so nothing would be left out. Give a file with one title a line "
+                f"title (read as layout {layout!r}), so nothing would be left out. Give a file with one title per line "
                 "instead; if its documents are no articles of Wikipedia, nothing need be left out"
             )
         if len(named) < len(documents):

@@ -1,4 +1,4 @@
-"""The layouts that have one JSON object a line: ours, ZELDA's and ELEVANT's (KILT's is in `kilt`).
+"""The layouts that have one JSON object per line: ours, ZELDA's and ELEVANT's (KILT's is in `kilt`).
 
 Ours: ``{"id", "text", "mentions": [{"start", "end", "entity"}], "ignore": [[start, end]], "sentences": [start]}``, of
 which all but the text may be missing.

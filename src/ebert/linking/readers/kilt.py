@@ -1,4 +1,4 @@
-"""KILT's layout: one JSON object a line, one mention a line, between marks in its text.
+"""KILT's layout: one JSON object and one mention per line, between marks in its text.
 
 Lines that differ in their marks only are one document, but their blanks differ too: most files have a blank on either
 side of a mark, whether the text had one there or not. So lines are compared without blanks, and mentions are placed by

@@ -91,7 +91,7 @@ class Reading:
 
 
 def read(path: str | Path, layout: str | None = None) -> Reading:
-    """Read a file of any of the layouts, compressed or not; the layout is recognised if it is not named."""
+    """Read a file of any of the layouts, compressed or not; the layout is detected if it is not named."""
     return parse(records.read_text(Path(path)), Path(path).name, layout)
 
 

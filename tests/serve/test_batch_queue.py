@@ -96,6 +96,16 @@ def test_one_job_too_many_is_refused_with_a_time_to_come_back():
     queue.close()
 
 
+def test_a_job_of_a_request_that_was_begun_is_taken_although_the_line_is_full():
+    queue, held, _ = held_queue(waiting=1)
+    futures = [queue.submit(1), queue.submit(2, begun=True), queue.submit(3, begun=True)]
+    with pytest.raises(QueueFullError):
+        queue.submit(4)
+    held.go.set()
+    assert [future.result() for future in futures] == [2, 4, 6]
+    queue.close()
+
+
 def test_a_job_that_would_wait_too_long_is_refused_at_once():
     queue, held, _ = held_queue(waiting=100, patience=5)
     queue._pace = 2.0  # seconds for what costs one

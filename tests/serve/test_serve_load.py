@@ -118,6 +118,25 @@ def test_overload_is_refused_with_a_time_to_come_back(tiny_folder):
         client.close()
 
 
+def test_an_answer_that_is_computed_is_not_refused_because_look_ups_wait(tiny_folder):
+    with live(tiny(tiny_folder), limits=Limits(waiting=1)) as service, ThreadPoolExecutor(1) as pool:
+        gate, held = Gate(service.loaded), threading.Event()
+        running = pool.submit(httpx.post, f"{service.url}/api/fill", json={"text": "England [MASK]"}, timeout=None)
+        gate.reached.wait()
+        quick = service.running.service._working.quick
+        for _ in range(quick.options.threads):  # all its threads are busy, and the line is full
+            quick.submit(held.wait)
+            while len(quick):
+                threading.Event().wait(0.01)
+        quick.submit(held.wait)
+        gate.open()
+        while len(quick) < 2:  # the answer waits to be written
+            assert not running.done(), running.result().text
+            threading.Event().wait(0.01)
+        held.set()
+        assert running.result().status_code == 200
+
+
 def test_too_many_open_requests_are_refused_too(tiny_folder):
     with live(tiny(tiny_folder), limits=Limits(connections=4)) as service, ThreadPoolExecutor(8) as pool:
         gate = Gate(service.loaded)

@@ -104,15 +104,19 @@ class BatchQueue(Generic[Item, Result]):
         """Count the jobs that wait."""
         return len(self._jobs)
 
-    def submit(self, item: Item, cost: int = 1) -> "Future[Result]":
-        """Put a job in line; cancelling its future takes it out again, or stops it where its `run` pauses next."""
+    def submit(self, item: Item, cost: int = 1, *, begun: bool = False) -> "Future[Result]":
+        """Put a job in line; cancelling its future takes it out again, or stops it where its `run` pauses next.
+
+        A job that goes on with a request that was begun is taken also if the line is full: most of the work is done.
+        """
         job: _Job[Item, Result] = _Job(item, cost, Future())
         with self._changed:
             if self._closed:
                 raise QueueClosedError(f"{self.name} is closed")
             before = [other.cost for other in self._jobs if other.cost <= 2 * cost]  # dearer ones let it pass
             wait = self._pace * sum(before)  # as it looks now
-            if len(self._jobs) >= self.options.waiting or wait > self.options.patience:
+            full = len(self._jobs) >= self.options.waiting or wait > self.options.patience
+            if full and not begun:
                 raise QueueFullError(max(1.0, wait))
             self._jobs.append(job)
             self._changed.notify_all()

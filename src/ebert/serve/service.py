@@ -90,7 +90,7 @@ class Service:
         job = await self._wait(working.quick, prepare, end=end)
         answers = await self._wait(working.filling, job, job.tokens, end=end)
         write = lambda: encode(working.fill.write(job, answers), schemas.FillAnswer)  # noqa: E731
-        return await self._wait(working.quick, write, end=end)
+        return await self._wait(working.quick, write, end=end, begun=True)
 
     async def link(self, asked: schemas.LinkRequest) -> bytes:
         """Find and link the entities of a text."""
@@ -109,7 +109,7 @@ class Service:
         steps = await self._wait(queue, job, job.tokens, end=end)
         how: dict[str, Any] = {"threshold": asked.threshold, "trace": asked.trace}
         write = lambda: encode(work.write(steps, **how), schemas.LinkAnswer)  # noqa: E731
-        return await self._wait(working.quick, write, end=end)
+        return await self._wait(working.quick, write, end=end, begun=True)
 
     async def nif(self, text: str) -> bytes:
         """Link the texts of a NIF file, or the mentions in it; return it with the entities."""
@@ -135,7 +135,7 @@ class Service:
                 found[number] += steps[-1].mentions if job.given else work.sure(steps[-1])
             return write_answer(zip(asked, found, strict=True)).encode("utf-8", "replace")
 
-        return await self._wait(working.quick, write, end=end)
+        return await self._wait(working.quick, write, end=end, begun=True)
 
     # Waiting in a queue
 
@@ -179,11 +179,17 @@ class Service:
         return asyncio.get_running_loop().time() + self.options.limits.seconds
 
     async def _wait(
-        self, queue: BatchQueue[Item, Result], item: Item, cost: int = 1, *, end: float | None = None
+        self,
+        queue: BatchQueue[Item, Result],
+        item: Item,
+        cost: int = 1,
+        *,
+        end: float | None = None,
+        begun: bool = False,
     ) -> Result:
         """Submit a job and wait for its answer until the deadline; whoever stops waiting stops the job."""
         try:
-            future = queue.submit(item, cost)
+            future = queue.submit(item, cost, begun=begun)
         except QueueFullError as error:
             self.metrics.refused("full")
             why = f"too many requests wait for an answer; try again in {error.seconds:.0f} s"

@@ -55,6 +55,7 @@ class Span:
     end: int
     choices: tuple[Choice, ...]
     link_probability: float | None = None  # how often its words are a link where they stand in a text, if that is known
+    spelling: int = 0  # how it is written, by `ebert.linking.options.SPELLINGS`
 
     @property
     def sure(self) -> float:

@@ -11,6 +11,8 @@ Mask = Literal["candidates", "standard"]
 Variant = Literal["e-bert-mlm", "wikipedia2vec-bert-mlm", "wikipedia2vec-bert-random"]
 Block = Literal["markers", "copy"]
 Rule = Literal["longest", "probability"]
+SPELLINGS = ("as in the table", "in capitals", "in lower case", "with other marks or accents")
+"""How a span can be written beside the spelling of the mention table: evidence of how sure it is."""
 BATCHES = (16, 32, 64, 128)
 """Batch sizes of the paper's grid; its learning rates are those of every fine-tuning."""
 

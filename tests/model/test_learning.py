@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import torch
 from encoders import SPECIAL, write_small
+from safetensors import safe_open
+from safetensors.numpy import save_file
 from torch.nn.functional import cross_entropy
 
 from ebert import AlignmentOptions, EBert, EbertError, Passage, Vectors
@@ -85,8 +87,9 @@ def test_a_fact_that_least_squares_does_not_see_is_learned(world):
     assert all(parameter.requires_grad for parameter in learned.encoder.parameters())
 
 
-def test_a_stopped_run_goes_on_to_the_same_bytes(world, tmp_path):
-    short = replace(LEARN, steps=40, evaluate=10)
+@pytest.mark.parametrize("hidden", [0, 16])
+def test_a_stopped_run_goes_on_to_the_same_bytes(world, tmp_path, hidden):
+    short = replace(LEARN, steps=40, evaluate=10, hidden=hidden)
     whole = fit(world, tmp_path / "whole", short)
     said = []
 
@@ -138,13 +141,39 @@ def test_every_encoder_learns(architecture, tiny, tmp_path):
     assert sum(report.learned.values()) < sum(report.least_squares.values())
 
 
-def test_it_is_saved_with_the_model(world, tmp_path):
-    model = fit(world, learning=replace(LEARN, steps=5))
+@pytest.mark.parametrize("hidden", [0, 16])
+def test_it_is_saved_with_the_model(world, tmp_path, hidden):
+    model = fit(world, learning=replace(LEARN, steps=5, hidden=hidden))
     model.save_pretrained(tmp_path / "model")
     loaded = EBert.from_pretrained(tmp_path / "model")
     assert loaded.alignment.learned == model.alignment.learned
     assert describe(loaded)["alignment"]["learned"]["steps"] == 5  # runs of other alignments are other runs
     assert torch.equal(loaded.project(ENTITIES[:9]), model.project(ENTITIES[:9]))
+
+
+def test_a_hidden_layer_starts_at_zero_and_adds_to_w(world):
+    learned = fit(world, learning=replace(LEARN, steps=30, hidden=16)).alignment
+    layer, vectors = learned.correction, np.random.default_rng(1).normal(size=(7, 12)).astype(np.float32)
+    assert layer.inner.shape == (16, 12)
+    inside = np.where((before := vectors @ layer.inner.T + layer.constant) > 0, before, 0)  # (7, hidden)
+    whole = vectors @ learned.weight.T + learned.bias + inside @ layer.outer.T
+    scaled = whole / np.linalg.norm(whole, axis=1, keepdims=True) * learned.options.length
+    np.testing.assert_allclose(learned.project(vectors), scaled, atol=1e-4)
+    assert np.abs(inside @ layer.outer.T).max() > 0.01  # it is not idle
+    assert learned.learned.least_squares == fit(world, learning=replace(LEARN, steps=1)).alignment.learned.least_squares
+
+
+def test_a_damaged_hidden_layer_is_refused(world, tmp_path):
+    fit(world, learning=replace(LEARN, steps=1, hidden=16)).save_pretrained(tmp_path / "model")
+    path = tmp_path / "model" / "alignment.safetensors"
+    with safe_open(str(path), framework="np") as file:
+        metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    save_file({name: tensors[name] for name in tensors if name != "correction.outer"}, path, metadata)
+    with pytest.raises(EbertError, match="hidden layer is missing"):
+        EBert.from_pretrained(tmp_path / "model")
+    save_file(tensors | {"correction.outer": tensors["correction.outer"][:, :3].copy()}, path, metadata)
+    with pytest.raises(EbertError, match="other shapes"):
+        EBert.from_pretrained(tmp_path / "model")
 
 
 def test_align_learn_on_the_command_line(ebert, world, tmp_path):

@@ -124,9 +124,8 @@ def identify(model: "EBert | Linker", module: "nn.Module") -> dict[str, Any]:
         found["vectors"] = digest.hexdigest()
     if (alignment := model.alignment) is not None:
         digest = hashlib.sha256(json.dumps(asdict(alignment.options), sort_keys=True).encode())
-        for array in (alignment.weight, alignment.bias):
-            if array is not None:
-                digest.update(array.tobytes())
+        for array in alignment.arrays().values():
+            digest.update(array.tobytes())
         found["alignment"] = digest.hexdigest()
     return found
 

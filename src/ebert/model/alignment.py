@@ -43,7 +43,21 @@ def procrustes(x: Matrix, y: Matrix, _ridge: float = 0.0) -> Matrix:
 SOLVERS = {"linear": least_squares, "orthogonal": procrustes}  # the methods of `AlignmentOptions` that fit something
 MOST_HELD_OUT = 2000  # words are enough for a percentage to one decimal
 CHUNK_ROWS = 8192  # of the wordpiece table at a time
+CORRECTION = ("inner", "constant", "outer")
 TIE = 1e-6  # cosines that differ by less are equal
+
+
+@dataclass(repr=False, eq=False)
+class Correction:
+    """A hidden layer beside W, learned with it: ``W v + outer · relu(inner · v + constant)``."""
+
+    inner: NDArray[np.float32]  # (hidden, source)
+    constant: NDArray[np.float32]  # (hidden,)
+    outer: NDArray[np.float32]  # (target, hidden)
+
+    def __call__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what is added to the projection of vectors, shape (n, source)."""
+        return np.maximum(vectors @ self.inner.T + self.constant, 0) @ self.outer.T
 
 
 @dataclass(repr=False, eq=False)
@@ -57,6 +71,7 @@ class Alignment:
     options: AlignmentOptions
     report: AlignmentReport
     learned: LearningReport | None = None  # how W was learned on from there, if it was
+    correction: Correction | None = None
 
     def __repr__(self) -> str:
         return f"Alignment({self.options.method}, from {self.source} to {self.target}, {self.report.pairs:,} words)"
@@ -92,6 +107,12 @@ class Alignment:
         constant = bias.astype(np.float32) if options.intercept else None
         return cls(single, constant, source, target, options, report)
 
+    def arrays(self) -> dict[str, NDArray[np.float32]]:
+        """Return the numbers that it consists of, by name."""
+        layer = vars(self.correction) if self.correction else {}
+        found = {"weight": self.weight, "bias": self.bias, **{f"correction.{name}": layer[name] for name in layer}}
+        return {name: array for name, array in found.items() if array is not None}
+
     def learning(self) -> dict[str, Any]:
         """Return how W was learned, for records of what was made with it; nothing if it was not."""
         return {"learned": asdict(self.learned)} if self.learned else {}
@@ -104,6 +125,8 @@ class Alignment:
             projected = vectors if self.weight is None else vectors @ self.weight.T
             if self.bias is not None:
                 projected = projected + self.bias
+            if self.correction is not None:
+                projected = projected + self.correction(vectors)
         if self.options.length is not None:
             projected = _unit(projected) * np.float32(self.options.length)
         if not np.isfinite(projected).all():
@@ -114,13 +137,10 @@ class Alignment:
         """Write one safetensors file."""
         from safetensors.numpy import save
 
-        facts = asdict(self)
-        if self.learned is None:
-            del facts["learned"]
-        tensors = {name: facts.pop(name) for name in ("weight", "bias")}
+        facts: dict[str, Any] = {"source": self.source, "target": self.target}
+        facts |= {"options": asdict(self.options), "report": asdict(self.report), **self.learning()}
         with files.replacing(Path(path)) as file:
-            present = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-            file.write(save(present, metadata={"ebert": json.dumps(facts)}))
+            file.write(save(self.arrays(), metadata={"ebert": json.dumps(facts)}))
 
     @classmethod
     def load(cls, path: str | Path) -> "Alignment":
@@ -138,18 +158,24 @@ class Alignment:
             raise EbertError(f"there is no alignment at {path}; make one with 'ebert align'") from None
         except (SafetensorError, OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise EbertError(f"{path} is damaged ({error}); make it again with 'ebert align'") from None
+        layer = [tensors[f"correction.{name}"] for name in CORRECTION if f"correction.{name}" in tensors]
         return cls(
-            tensors.get("weight"), tensors.get("bias"), facts["source"], facts["target"], options, report, learned
-        )
+            tensors.get("weight"), tensors.get("bias"), facts["source"], facts["target"], options, report, learned,
+            Correction(*layer) if layer else None,
+        )  # fmt: skip
 
 
 def _check(tensors: Mapping[str, NDArray[Any]], options: AlignmentOptions, source: object, target: object) -> None:
     """Raise an error if the parts of an alignment do not fit together, or are not made of numbers."""
-    shapes = {"weight": (target, source), "bias": (target,)}
+    hidden = len(tensors.get("correction.constant", ()))
+    layer = dict(zip(CORRECTION, ((hidden, source), (hidden,), (target, hidden)), strict=True))
+    shapes = {"weight": (target, source), "bias": (target,), **{f"correction.{name}": layer[name] for name in layer}}
     if type(source) is not int or type(target) is not int:
         raise TypeError(f"it goes from {source!r} to {target!r}, which are not dimensions")
     if any(tensor.shape != shapes[name] for name, tensor in tensors.items()):
         raise ValueError("its tensors have other shapes than it says")
+    if 0 < sum(name.startswith("correction.") for name in tensors) < len(CORRECTION):
+        raise ValueError("a part of its hidden layer is missing")
     if "weight" not in tensors and (options.method != "none" or source != target):
         raise ValueError("it has no weight")
     if any(tensor.dtype != np.float32 or not np.isfinite(tensor).all() for tensor in tensors.values()):

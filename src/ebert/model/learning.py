@@ -25,7 +25,7 @@ from ebert._io import files, staging
 from ebert._io.progress import Watch, unwatched
 from ebert._runs import Journal, alone_in, refuse_other, saying_where
 from ebert.errors import EbertError
-from ebert.model.alignment import Alignment
+from ebert.model.alignment import Alignment, Correction
 from ebert.model.encoder import Encoder, fast_bf16, only
 from ebert.model.injection import Injector
 from ebert.model.masking import Batch, MaskablePassage, Masker
@@ -43,12 +43,13 @@ CLIP = 1.0  # the longest gradient
 WARMUP = 30  # steps in which the rate rises
 FINAL = 0.05  # of the rate is left at the end
 BETAS = (0.9, 0.98)
+DAMPING = 0.125  # of the hidden layer: Adam's steps are equally large for all numbers, and so many of them add up
 
 
 class LearnedMap(nn.Module):
-    """W, the intercept and the length, which begin as least squares found them."""
+    """W, the intercept and the length, which begin as least squares found them, and perhaps a hidden layer."""
 
-    def __init__(self, alignment: Alignment, vectors: Tensor) -> None:
+    def __init__(self, alignment: Alignment, vectors: Tensor, hidden: int = 0) -> None:
         super().__init__()
         if alignment.weight is None:
             raise EbertError("the method 'none' has no W to learn; choose another --method")
@@ -60,10 +61,18 @@ class LearnedMap(nn.Module):
         self.weight = nn.Parameter(weight * (length / usual))
         self.bias = nn.Parameter(bias * (length / usual))
         self.log_length = nn.Parameter(torch.tensor(math.log(length)))
+        self.hidden = hidden
+        if hidden:  # adds nothing at first
+            self.inner = nn.Parameter(torch.randn(alignment.source, hidden) / vectors.norm(dim=1).mean())
+            self.constant = nn.Parameter(torch.zeros(hidden))
+            self.outer = nn.Parameter(torch.zeros(hidden, alignment.target))
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Project vectors, shape (n, source), into the encoder's space, shape (n, target)."""
-        return F.normalize(vectors @ self.weight + self.bias, dim=1) * self.log_length.exp()
+        projected = vectors @ self.weight + self.bias
+        if self.hidden:
+            projected = projected + DAMPING * F.relu(vectors @ self.inner + self.constant) @ self.outer
+        return F.normalize(projected, dim=1) * self.log_length.exp()
 
     def alignment(self, before: Alignment, report: LearningReport) -> Alignment:
         """Return what was learned."""
@@ -71,8 +80,13 @@ class LearnedMap(nn.Module):
         options: AlignmentOptions = replace(
             before.options, intercept=True, length=float(self.log_length.detach().exp())
         )
+        correction = None
+        if self.hidden:
+            layer = (self.inner.T, self.constant, DAMPING * self.outer.T)
+            correction = Correction(*(one.detach().float().cpu().contiguous().numpy() for one in layer))
         return replace(
-            before, options=options, learned=report, weight=weight.contiguous().numpy(), bias=bias.numpy()
+            before, options=options, learned=report, weight=weight.contiguous().numpy(), bias=bias.numpy(),
+            correction=correction,
         )  # fmt: skip
 
 
@@ -146,7 +160,7 @@ class Learning:
         some = [entity for one in rng.sample(train, min(len(train), SAMPLE)) for entity in one.found.values()]
         sample = torch.from_numpy(self._vectors.take(some)).float()
         torch.manual_seed(self._options.seed)
-        self._map = LearnedMap(self._before, sample).to(self._encoder.device)
+        self._map = LearnedMap(self._before, sample, self._options.hidden).to(self._encoder.device)
         self._module = self._frozen()
         self._body = self._module.get_submodule(self._encoder.module.base_model_prefix)
         optimiser = torch.optim.Adam(self._map.parameters(), lr=self._options.rate, betas=BETAS)

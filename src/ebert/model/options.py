@@ -80,6 +80,7 @@ class LearningOptions(Options):
     mask: float = option(0.25, "Share of the content words that are masked.", above=0, high=1)
     evaluate: int = option(250, "Steps between two measurements, each with a checkpoint.", low=1)
     patience: int = option(3, "Measurements without a better loss before it stops.", low=1)
+    hidden: int = option(0, "Width of a hidden layer that is learned beside W and starts at zero; 0 is none.", low=0)
     precision: Literal["auto", "fp32", "bf16"] = option(
         "auto", "What the encoder computes in; auto takes bf16 where the processor has it."
     )

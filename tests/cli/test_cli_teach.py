@@ -188,3 +188,11 @@ def test_no_torch_is_loaded(store, tmp_path, command):
     arguments = ["vectors", *command.format(store=store).split()]
     done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1:] == ["[]"], done.stderr
+
+
+def test_refining_needs_a_description_and_a_model(ebert, starter):
+    ebert("vectors", "copy", "starter", "mine")
+    for what in (["--description", TEXT], ["--model", "starter", "--vector", "v.npy"]):
+        done = ebert("vectors", "add", "mine", "Zorblax", *what, "--refine")
+        assert (done.code, "--refine needs a --description" in done.err) == (2, True)
+    assert ebert("vectors", "list", "mine", "--added").out == ""

@@ -1,4 +1,4 @@
-"""Learning W through the encoder: a planted fact, going on after a stop, what is left out, bad input."""
+"""Learning through the encoder: W from passages, the vector of a new entity from its description."""
 
 import json
 from dataclasses import replace
@@ -16,6 +16,7 @@ from ebert.finetuning.run import describe
 from ebert.model.encoder import Encoder
 from ebert.model.options import LearningOptions
 from ebert.model.passages import Passages
+from ebert.model.refine import Refiner
 
 COLOURS = ("red", "green", "blue", "yellow")
 WORDS = [f"{colour[0]}{number}" for colour in COLOURS for number in range(10)]  # words that BERT knows the colour of
@@ -174,6 +175,25 @@ def test_a_damaged_hidden_layer_is_refused(world, tmp_path):
     save_file(tensors | {"correction.outer": tensors["correction.outer"][:, :3].copy()}, path, metadata)
     with pytest.raises(EbertError, match="other shapes"):
         EBert.from_pretrained(tmp_path / "model")
+
+
+@pytest.mark.parametrize("hidden", [0, 16])
+def test_a_new_entity_is_refined_through_the_encoder(world, tmp_path, hidden):
+    model = fit(world, learning=replace(LEARN, hidden=hidden))
+    w, start = model.alignment.weight.copy(), np.full(12, 0.3, np.float32)
+    refiner = Refiner(model._encoder, model.vectors, model.alignment, steps=60, pull=0.1)
+    with model.vectors.copy(tmp_path / "mine") as mine:
+        for number, colour in enumerate(COLOURS):
+            title = f"Thing 40{number}"
+            mine.add(title, start)
+            before = answer(model.with_vectors(mine), title)
+            mine.add(title, refiner(title, f"{title} is {colour} .", start), replace=True)
+            assert answer(model.with_vectors(mine), title) == colour, before
+    assert np.array_equal(model.alignment.weight, w)
+
+
+def answer(model, title):
+    return model.fill(f"[[{title}]] is [MASK] .", candidates=COLOURS, mode="replace").best
 
 
 def test_align_learn_on_the_command_line(ebert, world, tmp_path):

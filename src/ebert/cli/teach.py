@@ -62,10 +62,11 @@ def copy(store: str, out: str, overwrite: bool, as_json: bool) -> None:
 @click.option("--id", help="An id of your own to find it by.")
 @click.option("--replace", is_flag=True, help="Give an entity that is there another vector.")
 @click.option("--model", help="Then show what BERT says about it: as 'ebert vectors check' with this model.")
+@click.option("--refine", is_flag=True, help="Improve the vector by the description, through --model (seconds).")
 @common.json_option
 def add(
     store: str, title: str, description: str | None, vector: str | None, wikidata: str | None, model: str | None,
-    as_json: bool, **how: Any,
+    refine: bool, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
     """Add an entity to a store, at once and for all who have it open. Adding the same thing again changes nothing.
 
@@ -83,10 +84,18 @@ def add(
         raise EbertError(f"{wikidata!r} is not a Wikidata id such as Q42")
     if (vector is None) == (description is None):
         raise EbertError(f"{title!r} needs a description or a vector: give one of --description and --vector")
+    if refine and (model is None or description is None):
+        raise EbertError("--refine needs a --description to learn from and a --model to learn through")
     with _own(store) as vectors:
         if model is not None:  # before anything is added
             _folder_of(model, vectors)
         given, before = None if vector is None else _read_vector(vector), vectors.stamp
+        if refine:
+            from ebert.model.ebert import EBert
+
+            assert model is not None
+            assert description is not None
+            given, description = EBert.from_pretrained(model, vectors=vectors).refine(title, description), None
         entity = vectors.add(title, given, description=description, wikidata=number, **how)
         changed, size = vectors.stamp != before, len(vectors)
         facts: dict[str, Any] = {

@@ -31,6 +31,7 @@ from ebert.vectors.store import Vectors
 if TYPE_CHECKING:
     from ebert.model.hub import ModelOnHub
     from ebert.model.passages import Passages
+    from ebert.model.refine import Refiner
 
 Task = Literal["fill", "encode"]
 
@@ -154,6 +155,22 @@ class EBert:
         if self.vectors is None:
             raise EbertError(NO_ENTITIES)
         return self._injector.project([e if isinstance(e, Entity) else self.vectors.known(e) for e in entities])
+
+    def refine(self, title: str, description: str) -> NDArray[np.float32]:
+        """Return a vector from which this encoder predicts the words of an entity's description, for `Vectors.add`.
+
+        `Vectors.add(title, description=...)` takes milliseconds and no encoder; this takes seconds. See
+        `ebert.model.refine`.
+        """
+        return self._refiner(title, description)
+
+    @cached_property
+    def _refiner(self) -> "Refiner":
+        from ebert.model.refine import Refiner
+
+        if self.vectors is None or self.alignment is None:
+            raise EbertError(NO_ENTITIES)
+        return Refiner(self._encoder, self.vectors, self.alignment)
 
     @overload
     def fill(self, texts: Text, **options: Any) -> Filled: ...

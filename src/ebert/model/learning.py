@@ -20,6 +20,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from ebert._io import files, staging
 from ebert._io.progress import Watch, unwatched
@@ -31,6 +32,7 @@ from ebert.model.injection import Injector
 from ebert.model.masking import Batch, MaskablePassage, Masker
 from ebert.model.options import MODES, AlignmentOptions, LearningOptions, LearningReport, Mode, feeds_entities
 from ebert.model.passages import KnownPassage, Passages
+from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors
 
 FED: tuple[Mode, ...] = tuple(mode for mode in MODES if feeds_entities(mode))
@@ -161,8 +163,7 @@ class Learning:
         sample = torch.from_numpy(self._vectors.take(some)).float()
         torch.manual_seed(self._options.seed)
         self._map = LearnedMap(self._before, sample, self._options.hidden).to(self._encoder.device)
-        self._module = self._frozen()
-        self._body = self._module.get_submodule(self._encoder.module.base_model_prefix)
+        self._module = frozen(self._encoder, bf16=self._bf16)
         optimiser = torch.optim.Adam(self._map.parameters(), lr=self._options.rate, betas=BETAS)
         state = self._resume(folder, optimiser)
         samples = self._held_out(held)
@@ -234,40 +235,14 @@ class Learning:
 
     # Computing
 
-    def _frozen(self) -> nn.Module:
-        """Return a copy of the encoder without gradients, in the precision that is computed in."""
-        module: nn.Module = copy.deepcopy(self._encoder.module)
-        module.train(mode=False).requires_grad_(requires_grad=False)
-        return module.to(torch.bfloat16) if self._bf16 else module
-
     def _losses(self, batch: Batch, how: str) -> Tensor:
         """Return the loss of every masked word of a batch; `how` says which vectors the entities have."""
-        mask = self._injector.sequencer.mask
-        rows, labels, masked = [], [], []
-        for row, (sample, places) in enumerate(batch):
-            ids = list(sample.pieces.ids)
-            for place in places:
-                rows.append((row, place))
-                labels.append(ids[place])
-                ids[place] = mask
-            masked.append(replace(sample.pieces, ids=ids))
-        inputs = self._injector.tensors(masked)  # with the entities of least squares
-        embeds = inputs["inputs_embeds"]  # (batch, pieces, width)
-        if how != "start":
-            entities = [(row, place, p.found[m]) for row, p in enumerate(masked) for place, m in p.entities.items()]
-            at = tuple(torch.tensor([one[axis] for one in entities], device=embeds.device) for axis in (0, 1))
-            vectors = torch.from_numpy(self._vectors.take([entity for _, _, entity in entities])).float()
-            new = (
-                self._map(vectors.to(embeds.device))
-                if how == "map"
-                else embeds.new_zeros(len(vectors), embeds.shape[2])
-            )
-            embeds = embeds.index_put(at, new.to(embeds))
-        inputs["inputs_embeds"] = embeds.to(next(self._module.parameters()).dtype)
-        chosen = torch.tensor(rows, device=embeds.device).T
-        with only(self._body, (chosen[0], chosen[1])):
-            logits = self._module(**inputs).logits[0].float()  # (masked, vocabulary)
-        return F.cross_entropy(logits, torch.tensor(labels, device=embeds.device), reduction="none")
+
+        def project(entities: Sequence[Entity]) -> Tensor:
+            vectors = torch.from_numpy(self._vectors.take(entities)).float().to(self._encoder.device)
+            return self._map(vectors) if how == "map" else vectors.new_zeros(len(vectors), self._before.target)
+
+        return masked_losses(self._module, self._injector, batch, None if how == "start" else project)
 
     @torch.no_grad()
     def _evaluate(self, held: dict[Mode, list[Batch]], how: str) -> dict[str, float]:
@@ -356,6 +331,44 @@ class Learning:
             raise EbertError(f"{path} is damaged ({error}); remove {folder} to begin again") from None
         self._say(f"going on at step {state.step:,}")
         return state
+
+
+def frozen(encoder: Encoder, *, bf16: bool) -> PreTrainedModel:
+    """Return a copy of an encoder without gradients, in the precision that is computed in."""
+    module = copy.deepcopy(encoder.module)
+    module.train(mode=False).requires_grad_(requires_grad=False)
+    if bf16:
+        nn.Module.to(module, torch.bfloat16)
+    return module
+
+
+def masked_losses(
+    module: PreTrainedModel, injector: Injector, batch: Batch, project: Callable[[Sequence[Entity]], Tensor] | None
+) -> Tensor:
+    """Return the loss of every masked word of a batch.
+
+    `project` returns what the encoder gets for entities, if not what the injector's alignment makes of them.
+    """
+    mask = injector.sequencer.mask
+    rows, labels, masked = [], [], []
+    for row, (sample, places) in enumerate(batch):
+        ids = list(sample.pieces.ids)
+        for place in places:
+            rows.append((row, place))
+            labels.append(ids[place])
+            ids[place] = mask
+        masked.append(replace(sample.pieces, ids=ids))
+    inputs = injector.tensors(masked)
+    embeds = inputs["inputs_embeds"]  # (batch, pieces, width)
+    if project is not None:
+        entities = [(row, place, p.found[m]) for row, p in enumerate(masked) for place, m in p.entities.items()]
+        at = tuple(torch.tensor([one[axis] for one in entities], device=embeds.device) for axis in (0, 1))
+        embeds = embeds.index_put(at, project([entity for _, _, entity in entities]).to(embeds))
+    inputs["inputs_embeds"] = embeds.to(next(module.parameters()).dtype)
+    chosen = torch.tensor(rows, device=embeds.device).T
+    with only(module.base_model, (chosen[0], chosen[1])):
+        logits = module(**inputs).logits[0].float()  # (masked, vocabulary)
+    return F.cross_entropy(logits, torch.tensor(labels, device=embeds.device), reduction="none")
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

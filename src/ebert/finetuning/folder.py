@@ -83,7 +83,9 @@ def check_trained(name: str | Path, kind: Literal["linker", "classifier"], vecto
     """
     marker = _names.MARKERS[kind][0]
     folder = of_run(_names.resolve(name, kind), marker)
-    if kind == "linker" and not (folder / marker).is_file() and (folder / models.INFO).is_file():
+    if kind == "linker" and (folder / models.INFO).is_file():  # a model, perhaps with an adapter
+        if (folder / marker).is_file():
+            read_info(folder, marker, kind)
         models.check_model(folder, vectors)
         return
     if kind == "linker" and not (folder / marker).is_file():

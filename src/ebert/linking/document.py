@@ -55,7 +55,8 @@ class Span:
     end: int
     choices: tuple[Choice, ...]
     link_probability: float | None = None  # how often its words are a link where they stand in a text, if that is known
-    spelling: int = 0  # how it is written, by `ebert.linking.options.SPELLINGS`
+    links: int | None = None  # how many links of its words were counted, if that is known
+    respelt: bool = False  # whether the mention table knows its words in another spelling only
 
     @property
     def sure(self) -> float:

@@ -14,12 +14,13 @@ from urllib.parse import quote
 
 import torch
 
-from ebert import _names
-from ebert._io import trusted
+from ebert import __version__, _names
+from ebert._io import files, trusted
 from ebert.bert.load import load_tokenizer
 from ebert.errors import EbertError
-from ebert.finetuning.folder import ALIGNMENT, load_module, no_linker, of_run, read_info, writing
+from ebert.finetuning.folder import ALIGNMENT, FORMAT, load_module, no_linker, of_run, read_info, writing
 from ebert.finetuning.options import split_options
+from ebert.linking.adapter import ADAPTER, load_adapter, save_adapter
 from ebert.linking.candidates.generator import CandidateGenerator, Given, generator_of
 from ebert.linking.candidates.given import read_candidates
 from ebert.linking.document import Document, Linked, LinkedMention, Scored, Span
@@ -80,7 +81,7 @@ class Linker:
 
     @classmethod
     def fresh(
-        cls, model: EBert, *, options: LinkerOptions | None = None, generator: Given = None, seed: int = 0
+        cls, model: EBert, *, options: LinkerOptions | None = None, generator: Given = None, seed: int = 0, **more: Any
     ) -> "Linker":
         """Return a linker that was not trained: the null entity's vector and bias are zero (zero-shot).
 
@@ -93,9 +94,10 @@ class Linker:
         if not options.aligned:
             alignment = unaligned(model.vectors, alignment.target, length=alignment.options.length)
         torch.manual_seed(seed)
-        module = LinkingModel(model.encoder, new_head=options.new_head).to(model.encoder.device)
+        rank = options.rank if options.adapter else None
+        module = LinkingModel(model.encoder, new_head=options.new_head, adapter=rank).to(model.encoder.device)
         encoder = Encoder(model.encoder, model.tokenizer, model.name)
-        return cls(module, encoder, model.vectors, alignment, options=options, generator=generator)
+        return cls(module, encoder, model.vectors, alignment, options=options, generator=generator, **more)
 
     @classmethod
     def zero_shot(
@@ -146,11 +148,18 @@ class Linker:
             options = LinkerOptions(**info["options"])
             if generator is None and info["generator"] is not None:
                 generator = CandidateOptions(**info["generator"])
-            part, ours = info["vectors"], trusted.known(info.get("saved_here"), info["vectors"]["name"])
-            store = reopen(folder, part["name"], part["fingerprint"], vectors, ours=ours)
-            name, threshold, shift = str(info["encoder"]), float(info["threshold"]), float(info.get("null_shift", 0.0))
+            threshold, shift = float(info["threshold"]), float(info.get("null_shift", 0.0))
             if not math.isfinite(threshold + shift):
                 raise ValueError(f"threshold {threshold} and null_shift {shift} are not numbers")
+            more: dict[str, Any] = {"threshold": threshold, "trained_with": info.get("trained_with")}
+            if options.adapter:
+                model = EBert.from_pretrained(folder, vectors=vectors, device=device)
+                linker = cls.fresh(model, options=options, generator=generator, null_shift=shift, **more)
+                load_adapter(linker.module, folder / ADAPTER)
+                return linker
+            part, ours = info["vectors"], trusted.known(info.get("saved_here"), info["vectors"]["name"])
+            store = reopen(folder, part["name"], part["fingerprint"], vectors, ours=ours)
+            name = str(info["encoder"])
         except EbertError:
             raise
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -160,7 +169,7 @@ class Linker:
         encoder = Encoder(module.encoder, load_tokenizer(folder), name)
         return cls(
             module, encoder, store, Alignment.load(folder / ALIGNMENT), options=options, generator=generator,
-            threshold=threshold, null_shift=shift, trained_with=info.get("trained_with"),
+            null_shift=shift, **more,
         )  # fmt: skip
 
     @classmethod
@@ -215,6 +224,14 @@ class Linker:
             "threshold": self.threshold,
             "null_shift": self.null_shift,
         }
+        if self.options.adapter:
+            with files.replacing_folder(Path(folder), overwrite=True, marker=INFO) as new:
+                models.save(
+                    new, self._encoder, store, self.alignment, include_vectors=include_vectors, include_encoder=None
+                )
+                save_adapter(self.module, new / ADAPTER)
+                files.write_json(new / INFO, {"ebert": __version__, "format": FORMAT, **info})
+            return
         with writing(folder, INFO, info, self.module, self.tokenizer, self.alignment) as new:
             if include_vectors:
                 store.save(new / VECTORS).close()
@@ -297,10 +314,17 @@ class Linker:
         for window in windows(pairs, WINDOW):
             documents = [document for document, _ in window]
             chunks = self.chunks(documents, [own for _, own in window])
-            steps = refine(chunks, judge, rounds=rounds or self.options.rounds, always=always)
+            steps = refine(
+                chunks, judge, rounds=rounds or self.options.rounds or 1, always=always, together=self.together
+            )
             if always and (shared := sum(len(state.chunk.spans) - len(state.decoded) for state in steps[-1])):
                 self.dropped[OVERLAPPING] += shared
             yield from zip(*(self._linked(documents, step, least) for step in steps), strict=True)
+
+    @property
+    def together(self) -> bool:
+        """Whether overlapping spans are decided together: see `ebert.linking.refine.choose`."""
+        return self.options.overlaps == "together"
 
     def chunks(
         self, documents: Sequence[Document], spans: Sequence[Sequence[Span] | None] | None = None
@@ -317,7 +341,7 @@ class Linker:
         """Return what the encoder is to see of a chunk's open spans, by the linker's strategy."""
         if self.options.strategy == "paper":
             return self._chunker.paper(state.chunk, state.open, state.titles)
-        return self._chunker.packed(state.chunk, state.open, state.titles, block=self.options.block)
+        return self._chunker.packed(state.chunk, state.open, state.titles, block=self.options.block or "markers")
 
     def judge(
         self, states: Sequence[ChunkState], budget: int | None = None, *, shift: float | None = None,

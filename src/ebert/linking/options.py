@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ebert._options import Options, option
+from ebert.errors import EbertError
 from ebert.finetuning.options import FinetuningOptions
 
 Strategy = Literal["paper", "packed"]
 Mask = Literal["candidates", "standard"]
 Variant = Literal["e-bert-mlm", "wikipedia2vec-bert-mlm", "wikipedia2vec-bert-random"]
-Block = Literal["markers", "copy"]
+Block = Literal["markers", "copy", "mask"]
+Overlaps = Literal["surest", "together"]
 Rule = Literal["longest", "probability"]
-SPELLINGS = ("as in the table", "in capitals", "in lower case", "with other marks or accents")
-"""How a span can be written beside the spelling of the mention table: evidence of how sure it is."""
 BATCHES = (16, 32, 64, 128)
 """Batch sizes of the paper's grid; its learning rates are those of every fine-tuning."""
 
@@ -31,14 +31,36 @@ class LinkerOptions(Options):
         "[MASK] (of the baselines).",
     )
     link_prior: bool = option(True, "Weigh how rarely a span's words are a link. The paper does not.")
-    block: Block = option("markers", "What packed appends for a span: markers alone, or its wordpieces between them.")
+    block: Block | None = option(
+        None,
+        "What packed appends for a span: the mask and markers (the default without an adapter), its wordpieces between "
+        "them, or the mask alone (the default with one).",
+    )
     chunk: int = option(512, "Wordpieces that the encoder sees at once; longer documents are split.", low=16)
-    rounds: int = option(3, "Iterations of refinement (J of the paper); 1 is none.", low=1, cli=False)
+    rounds: int | None = option(
+        None, "Iterations of refinement (J of the paper): 3, or 1 (none) with an adapter.", low=1, cli=False
+    )
+    adapter: bool = option(
+        False, "Train a small adapter and the weights of the evidence, and leave the encoder as it is."
+    )
+    rank: int = option(8, "Rank of the adapter's updates.", low=1)
+    overlaps: Overlaps | None = option(
+        None, "Of spans that overlap, take the surest one by one, or all together (the default with an adapter).",
+        cli=False,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         self.check()
         if self.mask is None:
             object.__setattr__(self, "mask", "candidates" if self.aligned else "standard")
+        defaults = {"block": ("markers", "mask"), "rounds": (3, 1), "overlaps": ("surest", "together")}
+        for name, values in defaults.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, values[self.adapter])
+        if self.adapter and self.new_head:
+            raise EbertError(
+                "an adapter leaves the head as it is; the variant with a random head is trained as a whole"
+            )
 
     @property
     def aligned(self) -> bool:
@@ -56,6 +78,8 @@ class LinkTrainingOptions(FinetuningOptions):
     """How long, how fast and on which spans a linker is trained."""
 
     learning_rate: float = option(2e-5, "The highest learning rate of the schedule.", above=0)
+    adapter_rate: float = option(5e-4, "The same for an adapter.", above=0)
+    evidence_rate: float = option(1e-2, "The same for the weights of the evidence beside an adapter.", above=0)
     batch: int = option(128, "Spans in a step; packed takes as many whole chunks as have about that many.", low=1)
     checkpoint_steps: int = option(50, "Steps between two checkpoints, from which a killed run continues.", low=1)
     nulls: float = option(

@@ -4,11 +4,14 @@ Of J rounds, round j links the best ``k = ceil(j (m + n) / J) - m`` spans, where
 others have an entity as their best answer; the surest are those with the smallest probability of the null entity.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp
+from math import exp, log
 
 from ebert.linking.sequences import Chunk, Placed
+
+TINY = 1e-30  # a probability, so that it has a logarithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,11 @@ class Verdict:
         """Whether an entity is the most likely answer."""
         return self.probabilities[1 + self.best] > self.null
 
+    @property
+    def worth(self) -> float:
+        """The logarithm of the odds of its entity against no entity."""
+        return log(max(self.probabilities[1 + self.best], TINY)) - log(max(self.null, TINY))
+
     def shifted(self, shift: float) -> "Verdict":
         """Return the verdict with `shift` added to the score of the null entity."""
         odds = exp(shift)
@@ -79,9 +87,13 @@ def quota(round_: int, rounds: int, linked: int, more: int) -> int:
     return -(-round_ * (linked + more) // rounds) - linked  # the ceiling, without floating point
 
 
-def choose(verdicts: Iterable[Verdict], most: int) -> list[Verdict]:
-    """Return the surest spans, at most `most` and none overlapping another; of equals the first, and the longer one."""
+def choose(verdicts: Iterable[Verdict], most: int, *, together: bool = False) -> list[Verdict]:
+    """Return the surest spans, at most `most` and none overlapping another; of equals the first, and the longer one.
+
+    `together` takes them from the set of spans, none overlapping another, that is the likeliest of all such sets.
+    """
     chosen: list[Verdict] = []
+    verdicts = best_set(list(verdicts)) if together else verdicts
     for one in sorted(verdicts, key=lambda v: (v.null, v.placed.first, -v.placed.stop)):
         if len(chosen) >= most:
             break
@@ -90,10 +102,34 @@ def choose(verdicts: Iterable[Verdict], most: int) -> list[Verdict]:
     return chosen
 
 
-def refine(chunks: Sequence[Chunk], judge: Judge, *, rounds: int, always: bool = False) -> list[list[ChunkState]]:
+def best_set(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the spans, none overlapping another, whose links are together the likeliest.
+
+    A span is worth the logarithm of the odds of its entity against no entity (weighted interval scheduling).
+    """
+    ordered = sorted(verdicts, key=lambda one: (one.placed.stop, one.placed.first))
+    stops = [one.placed.stop for one in ordered]
+    best: list[tuple[float, Verdict | None, int]] = [
+        (0.0, None, 0)
+    ]  # of the first n: worth, the last one, the n before
+    for number, one in enumerate(ordered):
+        before = bisect_right(stops, one.placed.first, 0, number)
+        worth = best[before][0] + one.worth
+        best.append((worth, one, before) if worth > best[-1][0] else (best[-1][0], None, number))
+    chosen: list[Verdict] = []
+    number = len(ordered)
+    while number:
+        _, last, number = best[number]
+        chosen += [last] if last else []
+    return chosen[::-1]
+
+
+def refine(
+    chunks: Sequence[Chunk], judge: Judge, *, rounds: int, always: bool = False, together: bool = False
+) -> list[list[ChunkState]]:
     """Link the spans of chunks in rounds; return the states after each round in which there was something to link.
 
-    With `always` every span names an entity: mentions are given.
+    With `always` every span names an entity: mentions are given. For `together` see `choose`.
     """
     states = [ChunkState(chunk) for chunk in chunks]
     steps: list[list[ChunkState]] = []
@@ -105,6 +141,8 @@ def refine(chunks: Sequence[Chunk], judge: Judge, *, rounds: int, always: bool =
         for state, verdicts in zip(waiting, judge(waiting), strict=True):
             candidates = [verdict for verdict in verdicts if always or verdict.linked]
             most = quota(round_, rounds, len(state.decoded), len(candidates))
-            state.decoded.update({one.placed: one for one in choose(candidates, most)})
+            state.decoded.update(
+                {one.placed: one for one in choose(candidates, most, together=together and not always)}
+            )
         steps.append(states)
     return steps or [states]

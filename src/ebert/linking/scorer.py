@@ -20,9 +20,11 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from ebert.errors import EbertError
+from ebert.linking.adapter import EvidenceWeights, with_updates
 from ebert.linking.document import Span
+from ebert.linking.evidence import null_odds
 from ebert.linking.options import LinkerOptions
-from ebert.linking.sequences import LinkSequence
+from ebert.linking.sequences import LinkSequence, Placed
 from ebert.model.alignment import Alignment
 from ebert.model.batching import additive
 from ebert.model.encoder import Encoder, only
@@ -32,19 +34,25 @@ from ebert.vectors.store import Vectors
 SPREAD = 0.02  # of a new head's weights, where the encoder does not say how its own were drawn
 NULL = 0  # the label of the null entity; that of a candidate is its number from 1
 REMEMBERED = 500_000  # titles; looking one up takes a query, and the same ones come again and again
+UNKNOWN = 0.5  # how much a span tells about others of which nobody knows how often it is a link
 LEAST_PRIOR = 1e-9  # of a candidate whose prior is zero, so that it can be chosen at all
-LEAST_DOUBT = 0.01  # that a span is a link, however often its words were one: counts are small
 
 
 class LinkingModel(nn.Module):
     """A masked LM without the wordpieces at its end, and the null entity."""
 
-    def __init__(self, masked_lm: PreTrainedModel, *, new_head: bool = False) -> None:
+    def __init__(self, masked_lm: PreTrainedModel, *, new_head: bool = False, adapter: int | None = None) -> None:
         """Take a masked LM, whose weights are used and not copied; wordpiece vectors stay as they are in training.
 
         With a new head, one linear layer with random weights takes the place of the MLM's (Wikipedia2Vec-BERT-random).
+        With an adapter of some rank, nothing of the masked LM is trained.
         """
         super().__init__()
+        self.weights: EvidenceWeights | None = None
+        if adapter is not None:
+            masked_lm.requires_grad_(requires_grad=False)
+            masked_lm = with_updates(masked_lm, adapter)
+            self.weights = EvidenceWeights()
         self.encoder: PreTrainedModel = masked_lm.base_model if new_head else headed(masked_lm)  # type: ignore[assignment]
         self.width = int(cast("nn.Embedding", masked_lm.get_input_embeddings()).weight.shape[1])
         self.head: nn.Linear | None = None
@@ -85,14 +93,22 @@ class LinkingModel(nn.Module):
         labels: Tensor | None = None,  # (spans,): NULL, or 1 + the number of a choice
         weights: Tensor | None = None,  # (spans,)
         null_priors: Tensor | None = None,  # (spans,): the logarithm of the odds that it is no link, zero if not known
+        evidence: Tensor | None = None,  # (spans, SPAN), with the next two for an adapter: see `ebert.linking.evidence`
+        named: Tensor | None = None,  # (spans, choices)
+        likeness: Tensor | None = None,  # (spans, choices)
         **inputs: Tensor,  # inputs_embeds, attention_mask, position_ids
     ) -> dict[str, Tensor]:
         """Return the scores (spans, 1 + choices), the null entity's first, and the weighted sum of the losses."""
         answers = self.answers(inputs, rows, columns).float()  # (spans, width)
-        null = answers @ self.null + self.null_bias  # (spans,)
-        if null_priors is not None:
-            null = null + null_priors
-        candidates = torch.einsum("sw,scw->sc", answers, entities[choices].float()) + log_priors
+        null = answers @ self.null  # (spans,)
+        candidates = torch.einsum("sw,scw->sc", answers, entities[choices].float())
+        if self.weights is None:
+            candidates = candidates + log_priors
+            null = null if null_priors is None else null + null_priors
+        else:
+            assert evidence is not None, "the evidence is gathered where documents are cut"
+            null, candidates = self.weights(null, candidates, evidence, [log_priors, named, likeness])
+        null = null + self.null_bias
         scores = torch.cat([null[:, None], candidates], dim=1)
         if labels is None:
             return {"scores": scores}
@@ -207,8 +223,15 @@ class Batcher:
             "columns": torch.tensor([place for one in batch for place in one.masks]),
             "choices": _padded([[numbers[choice.title] for choice in span.choices] for span in spans], 0),
             "log_priors": _padded([[_log(choice.prior) for choice in span.choices] for span in spans], -math.inf),
-            "null_priors": torch.tensor([_null_prior(span) if self._options.link_prior else 0.0 for span in spans]),
         }
+        if self._options.adapter:
+            tensors |= _evidence(batch)
+            company: Tensor = torch.block_diag(*(_company(one.spans) for one in batch))  # type: ignore[no-untyped-call]
+            priors = tensors["log_priors"].exp()
+            tensors["likeness"] = _likeness(vectors.cpu(), tensors["choices"], priors, company, _sure(spans))
+        else:
+            odds = [null_odds(span) if self._options.link_prior else 0.0 for span in spans]
+            tensors["null_priors"] = torch.tensor(odds)
         if labels is not None:
             tensors["labels"] = torch.tensor(labels)
             tensors["weights"] = torch.tensor(weights if weights is not None else [1.0] * len(labels))
@@ -236,17 +259,43 @@ class Batcher:
         return inputs
 
 
+def _evidence(batch: Sequence[LinkSequence]) -> dict[str, Tensor]:
+    """Return the evidence about the spans of a batch: `evidence` (spans, SPAN) and `named` (spans, choices)."""
+    known = [placed.evidence for one in batch for placed in one.spans if placed.evidence]
+    return {
+        "evidence": torch.tensor([one.span for one in known]),
+        "named": _padded([[float(same) for same in one.named] for one in known], 0.0),
+    }
+
+
+def _sure(spans: Iterable[Span]) -> Tensor:
+    """Return how much spans tell about the others: how often they are links."""
+    return torch.tensor([UNKNOWN if span.link_probability is None else span.link_probability for span in spans])
+
+
+def _company(spans: Sequence[Placed]) -> Tensor:
+    """Return which spans of a sequence (columns) tell something about which (rows), (spans, spans).
+
+    Those that overlap do not, and neither do others with the same likeliest candidate.
+    """
+    firsts, stops = (torch.tensor(places) for places in zip(*((p.first, p.stop) for p in spans), strict=True))
+    apart = (firsts[:, None] >= stops) | (firsts >= stops[:, None])
+    numbers: dict[str, int] = {}
+    best = torch.tensor([numbers.setdefault(p.span.choices[0].title, len(numbers)) for p in spans])
+    return (apart & (best[:, None] != best)).float()
+
+
+def _likeness(vectors: Tensor, choices: Tensor, priors: Tensor, company: Tensor, sure: Tensor) -> Tensor:
+    """Return how like each candidate is to the candidates of the other spans, (spans, choices): a cosine."""
+    directions = F.normalize(vectors.float(), dim=-1)[choices]  # (spans, choices, width)
+    means = torch.einsum("sc,scw->sw", priors, directions) * sure[:, None]
+    context = F.normalize(company @ means, dim=-1)  # (spans, width)
+    return torch.einsum("scw,sw->sc", directions, context)
+
+
 def _padded(rows: Iterable[Sequence[float]], padding: float) -> Tensor:
     return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=padding)
 
 
 def _log(prior: float) -> float:
     return math.log(max(prior, LEAST_PRIOR))
-
-
-def _null_prior(span: Span) -> float:
-    """Return the logarithm of the odds that a span is no link."""
-    if span.link_probability is None:
-        return 0.0
-    probability = min(span.link_probability, 1 - LEAST_DOUBT)
-    return math.log(1 - probability) - _log(probability)

@@ -24,6 +24,7 @@ from transformers import PreTrainedTokenizerBase
 from ebert.errors import EbertError
 from ebert.linking.candidates.words import controls, signs
 from ebert.linking.document import Choice, Document, Span
+from ebert.linking.evidence import Evidence, gather
 from ebert.linking.options import Block
 from ebert.model.injection import checked_copy, trim
 
@@ -47,6 +48,7 @@ class Placed:
     span: Span
     first: int
     stop: int
+    evidence: Evidence | None = field(default=None, compare=False)
 
     def overlaps(self, other: "Placed") -> bool:
         """Return whether two spans have a wordpiece in common."""
@@ -128,6 +130,8 @@ class Chunker:
         for number, (document, spans) in enumerate(documents):
             ids, offsets = self._cut(document.text)
             placed = sorted(_place(spans, offsets, has_vector, dropped), key=lambda p: p.first)
+            known = gather(document.text, [p.span for p in placed])
+            placed = [replace(p, evidence=one) for p, one in zip(placed, known, strict=True)]
             # Pieces that go on with a short name: no rule may take one for the begin of a sentence (``St. Louis``).
             names = (range(p.first + 1, p.stop) for p in placed if p.stop - p.first <= self.most // 4)
             inside = {piece for name in names for piece in name}
@@ -139,7 +143,7 @@ class Chunker:
                 index = bisect_right(runs, p.first, key=lambda run: run[0]) - 1
                 first, stop = runs[index]
                 if p.stop <= stop:
-                    own[index].append(Placed(p.span, p.first - first, p.stop - first))
+                    own[index].append(replace(p, first=p.first - first, stop=p.stop - first))
                 else:
                     dropped[BETWEEN] += 1
             chunks += [Chunk(number, tuple(ids[slice(*run)]), tuple(o)) for run, o in zip(runs, own, strict=True) if o]
@@ -165,12 +169,13 @@ class Chunker:
         for span in spans:
             first, stop = place[span.first], place[span.stop]
             inside = range(first, stop) if block == "copy" else range(0)
-            ids = [self.mask, *self.slash, *(text[at] for at in inside), *self.star]
+            slash, star = ([], []) if block == "mask" else (self.slash, self.star)
+            ids = [self.mask, *slash, *(text[at] for at in inside), *star]
             if not made or len(made[-1]) + len(ids) > len(text) + MOST_BLOCKS:
                 made.append(LinkSequence(list(text), list(range(len(text))), entities, [], [], len(text)))
             now, start = made[-1], len(made[-1])
             now.ids.extend(ids)
-            now.positions.extend([*[first] * (1 + len(self.slash)), *inside, *[stop - 1] * len(self.star)])
+            now.positions.extend([*[first] * (1 + len(slash)), *inside, *[stop - 1] * len(star)])
             now.spans.append(span)
             now.masks.append(start)
             # Where the span itself is in the block, the one in the text is out of sight, as it is in the paper's input.

@@ -31,6 +31,7 @@ from ebert.finetuning import run as runs
 from ebert.finetuning.folder import MODEL
 from ebert.finetuning.options import RATES, Say
 from ebert.finetuning.trainer import Keeper, arguments, best_of, run
+from ebert.linking.adapter import trained
 from ebert.linking.candidates.generator import Given
 from ebert.linking.document import Document
 from ebert.linking.evaluate import Counts, Same, percent, score
@@ -40,6 +41,7 @@ from ebert.linking.options import BATCHES, LinkerOptions, LinkTrainingOptions
 from ebert.linking.readers.layouts import read
 from ebert.linking.refine import ChunkState, choose
 from ebert.linking.resolve import TitleResolver
+from ebert.linking.scorer import LinkingModel
 from ebert.linking.wikipedia import HELD_OUT, TRAIN
 from ebert.model.batching import plan, windows
 from ebert.model.ebert import EBert
@@ -187,7 +189,7 @@ def tune(linker: Linker, documents: Sequence[Document], *, same: Same = str, shi
             links: list[list[Mention]] = [[] for _ in window]
             for state, judged in zip(states, verdicts, strict=True):
                 linked = [one for one in (verdict.shifted(number) for verdict in judged) if one.linked]
-                spans = ((one.placed.span, one.entity) for one in choose(linked, len(linked)))
+                spans = ((one.placed.span, one.entity) for one in choose(linked, len(linked), together=linker.together))
                 links[state.chunk.document] += [Mention(span.start, span.end, entity) for span, entity in spans]
             for document, own in zip(window, links, strict=True):
                 totals[number] += score(document, own, same=same).counts
@@ -229,6 +231,7 @@ def _fine_tune(
         callbacks=[keeper],
     )  # fmt: skip
     trainer.score = evaluate
+    trainer.rates = options.adapter_rate, options.evidence_rate
     return run(trainer, keeper, out / runs.CHECKPOINTS)
 
 
@@ -247,9 +250,32 @@ class _LinkTrainer(transformers.Trainer):
     """The Trainer, with our order of the spans, our steps and our evaluation."""
 
     score: Callable[[], dict[str, float]]  # of the dev set, in percent, and the shift they were reached with
+    rates: tuple[float, float]  # of an adapter, and of the weights of the evidence
+
+    def create_optimizer(self, model: Any = None) -> torch.optim.Optimizer:
+        """Give the weights of the evidence, a few numbers of another size, a learning rate of their own."""
+        module = cast("LinkingModel", self.model)
+        if module.weights is None:
+            return super().create_optimizer() if model is None else super().create_optimizer(model)
+        few = [*module.weights.parameters(), module.null_bias]
+        rest = [parameter for _, parameter in trained(module) if all(parameter is not one for one in few)]
+        groups = [
+            {"params": rest, "lr": self.rates[0], "weight_decay": self.args.weight_decay},
+            {"params": few, "lr": self.rates[1], "weight_decay": 0.0},
+        ]
+        self.optimizer = torch.optim.AdamW(groups, betas=(self.args.adam_beta1, self.args.adam_beta2))
+        return self.optimizer
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        if cast("LinkingModel", self.model).weights is not None:  # the encoder stays as it is
+            state_dict = {name: parameter.detach() for name, parameter in trained(cast("nn.Module", self.model))}
+        super()._save(output_dir, state_dict)
 
     def _get_train_sampler(self, *_: Any, **__: Any) -> Sampler[int]:
         return SequentialSampler(cast("TrainingSet", self.train_dataset))  # which has an order of its own
+
+    def _issue_warnings_after_load(self, load_result: Any) -> None:
+        """Say nothing about the weights of the encoder, which are not in the checkpoints of an adapter."""
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], *_: Any, **__: Any) -> Tensor:
         """Compute the mean loss of a step, part by part."""

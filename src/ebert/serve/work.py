@@ -130,7 +130,7 @@ class LinkWork:
     @property
     def rounds(self) -> int:
         """The linker's own rounds of refinement."""
-        return self.linker.options.rounds
+        return self.linker.options.rounds or 1
 
     def run(self, jobs: Sequence[TextToLink], pause: Pause) -> list[Steps]:
         """Link texts; return for each what was linked after each round. `pause` is called between batches."""

@@ -15,12 +15,13 @@ from typing import Any
 
 from ebert.linking.candidates import words as spelt
 from ebert.linking.candidates.generator import CandidateGenerator
-from ebert.linking.candidates.words import RAISED, Place, Spelling, spell_on, without_genitive
+from ebert.linking.candidates.words import AS_WRITTEN, RAISED, Place, Spelling, spell_on, without_genitive
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.options import CandidateOptions
 from ebert.vectors.store import Vectors
 
-Chosen = tuple[tuple[Choice, ...], float | None]  # what a span may mean, and its link probability
+Chosen = tuple[tuple[Choice, ...], float | None, int | None, bool]
+"""What a span may mean, its link probability, how often it was linked, and whether only other spellings are known."""
 Meaning = tuple[int, dict[str, int], set[str]]
 """How often a surface occurs, how often it means which title, and which it means because somebody added it so."""
 
@@ -154,7 +155,8 @@ class MentionTable(CandidateGenerator):
             best = sorted(best[: options.candidates], key=lambda item: (-item[1], item[0]))
             best = [item for item in best if item[1] / total >= options.min_prior or item[0] in own] or best[:1]
             kept = sum(count for _, count in best)
-            return tuple(Choice(title, count / kept) for title, count in best), probability
+            choices = tuple(Choice(title, count / kept) for title, count in best)
+            return choices, probability, None if own else total, rank != AS_WRITTEN
         return None
 
     def _looked_up(self, surface: str) -> Meaning:

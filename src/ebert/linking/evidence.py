@@ -1,0 +1,111 @@
+"""What tells beside the encoder whether a span names something and what: counts of links, spelling, the other spans.
+
+An adapter weighs it (`ebert.linking.adapter`). What is about a span is added to the score of the null entity, what is
+about a candidate to that of the candidate.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ebert.linking.candidates.words import in_headline
+from ebert.linking.document import Span
+from ebert.vectors.lookup import plain_name
+
+SPAN = (
+    "odds that its words are no link",
+    "nobody knows how often they are a link",
+    "how often they were linked",
+    "in lower case where other words have capitals",
+    "in lower case among words without capitals",
+    "all in capitals",
+    "capitals tell nothing here",
+    "known in another spelling only",
+    "begins a sentence",
+    "two words",
+    "three words or more",
+    "link probability of a longer span around it",
+    "link probability of a shorter span in it",
+    "how sure the likeliest candidate is by its prior",
+)
+CANDIDATE = ("prior", "its title has just these words", "likeness to the other spans' candidates")
+WEIGHTED = {"odds that its words are no link": 1.0, "prior": 1.0}  # before any training; the others are 0
+
+LEAST_DOUBT = 0.01  # that a span is a link, however often its words were one: counts are small
+LEAST = 1e-9  # link probability
+_CAPITALISED = 0.02  # share of capitals among the letters from which on a text is written with capitals
+_END = re.compile(r"[.!?…:\n][\"'”’)\s]*$")
+_BEFORE = 12  # characters before a span that tell whether it begins a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known about a span, in the order of SPAN, and which of its candidates have its words as their title."""
+
+    span: tuple[float, ...]
+    named: tuple[bool, ...]
+
+
+def gather(text: str, spans: Sequence[Span]) -> list[Evidence]:
+    """Return the evidence about the spans of a text, which are in the order of their places."""
+    letters = sum(map(str.isalpha, text)) or 1
+    cased = sum(map(str.isupper, text)) > _CAPITALISED * letters
+    around, inside = _nested(spans)
+    return [_evidence(text, span, cased, around[n], inside[n]) for n, span in enumerate(spans)]
+
+
+def null_odds(span: Span) -> float:
+    """Return the logarithm of the odds that a span is no link, 0 if nobody knows."""
+    if span.link_probability is None:
+        return 0.0
+    probability = min(max(span.link_probability, LEAST), 1 - LEAST_DOUBT)
+    return math.log((1 - probability) / probability)
+
+
+def _evidence(text: str, span: Span, cased: bool, around: float, inside: float) -> Evidence:
+    words = text[span.start : span.end]
+    lower, capitals = words == words.lower(), len(words) > 1 and words == words.upper() != words.lower()
+    before = text[max(0, span.start - _BEFORE) : span.start]
+    count = len(words.split())
+    best = span.choices[0].prior if span.choices else 0.0
+    values = (
+        null_odds(span),
+        span.link_probability is None,
+        math.log1p(span.links or 0),
+        lower and cased,
+        lower and not cased,
+        capitals,
+        in_headline(text, span.start, span.end),
+        span.respelt,
+        not before.strip() or _END.search(before) is not None,
+        count == 2,
+        count > 2,
+        around,
+        inside,
+        best,
+    )
+    folded = words.casefold()
+    return Evidence(
+        tuple(map(float, values)), tuple(plain_name(one.title).casefold() == folded for one in span.choices)
+    )
+
+
+def _nested(spans: Sequence[Span]) -> tuple[list[float], list[float]]:
+    """Return the greatest link probability of the spans around each span, and of those inside it."""
+    around, inside = [0.0] * len(spans), [0.0] * len(spans)
+    for outer, one in enumerate(spans):
+        for inner in range(outer + 1, len(spans)):
+            other = spans[inner]
+            if other.start >= one.end:
+                break
+            if other.end <= one.end:
+                _nest(spans, outer, inner, around, inside)
+            elif other.start == one.start:
+                _nest(spans, inner, outer, around, inside)
+    return around, inside
+
+
+def _nest(spans: Sequence[Span], outer: int, inner: int, around: list[float], inside: list[float]) -> None:
+    around[inner] = max(around[inner], spans[outer].sure)
+    inside[outer] = max(inside[outer], spans[inner].sure)

@@ -1,6 +1,7 @@
 """Training documents from Wikipedia's links, the names of gold, and the prior alone."""
 
 import json
+from dataclasses import replace
 
 import corpora
 import link_world
@@ -15,6 +16,7 @@ from ebert.linking.options import CandidateOptions, PriorOptions, WikipediaOptio
 from ebert.linking.prior import PriorLinker, chosen, tune
 from ebert.linking.readers.layouts import Label, Labelled, read
 from ebert.linking.resolve import TitleResolver
+from ebert.linking.styles import bare, headline, in_styles, lower_case
 from ebert.linking.wikipedia import HELD_OUT, INFO, TRAIN, Article, documents, from_corpus, from_dumps, prepare, prose
 from ebert.text.passage import Mention
 from ebert.wikipedia.wikitext import Anchor
@@ -286,3 +288,39 @@ def test_documents_without_anything(store, generator):
     found = judge(PriorLinker(generator), [Document("1", ""), Document("2", "none")], TitleResolver(store))
     assert found.counts.f1 == 1
     assert found.candidate_recall is None
+
+
+# Styles
+
+STYLED = Document(
+    "1",
+    "Dr. O'Neil's İzmir trip. NATO met.",
+    (Mention(4, 10, "O'Neil"), Mention(13, 18, "İzmir"), Mention(25, 29, "NATO")),
+    ignore=((0, 3),),
+)
+
+
+@pytest.mark.parametrize(
+    ("style", "text", "words", "ignored"),
+    [
+        (lower_case, "dr. o'neil's İzmir trip. nato met.", ["o'neil", "İzmir", "nato"], "dr."),
+        (bare, "dr oneils İzmir trip nato met", ["oneil", "İzmir", "nato"], "dr"),
+        (headline, "DR. O'Neil's İzmir trip. NATO met.", ["O'Neil", "İzmir", "NATO"], "DR."),
+    ],
+)
+def test_a_document_in_another_style_keeps_its_labels(style, text, words, ignored):
+    styled = style(STYLED)
+    assert styled.text == text
+    assert [text[m.start : m.end] for m in styled.gold] == words
+    assert [m.entity for m in styled.gold] == ["O'Neil", "İzmir", "NATO"]
+    assert [text[start:end] for start, end in styled.ignore] == [ignored]
+
+
+def test_a_share_of_the_documents_is_in_another_style():
+    documents = [replace(STYLED, id=str(number)) for number in range(200)]
+    styled = list(in_styles(documents, 0.25, seed=0))
+    changed = [one.id for one, before in zip(styled, documents, strict=True) if one != before]
+    assert 30 < len(changed) < 70
+    assert len({one.text for one in styled}) == 4
+    assert list(in_styles(documents[::-1], 0.25, seed=0))[::-1] == styled
+    assert list(in_styles(documents, 0.0, seed=0)) == documents

@@ -32,7 +32,7 @@ from ebert.model import folder as models
 from ebert.model.alignment import Alignment
 from ebert.model.batching import budget_on, in_order, windows
 from ebert.model.ebert import EBert
-from ebert.model.encoder import Encoder, evaluating, move
+from ebert.model.encoder import Encoder, evaluating, fast_bf16, move
 from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors, reopen
 
@@ -81,11 +81,13 @@ class Linker:
 
     @classmethod
     def fresh(
-        cls, model: EBert, *, options: LinkerOptions | None = None, generator: Given = None, seed: int = 0, **more: Any
-    ) -> "Linker":
+        cls, model: EBert, *, options: LinkerOptions | None = None, generator: Given = None, seed: int = 0,
+        dtype: torch.dtype | None = None, **more: Any,
+    ) -> "Linker":  # fmt: skip
         """Return a linker that was not trained: the null entity's vector and bias are zero (zero-shot).
 
-        The model's encoder is used, not copied: training the linker trains it.
+        The model's encoder is used, not copied: training the linker trains it, but for an adapter. With an adapter it
+        can compute in another dtype.
         """
         options = options or LinkerOptions()
         if model.vectors is None or model.alignment is None:
@@ -95,7 +97,8 @@ class Linker:
             alignment = unaligned(model.vectors, alignment.target, length=alignment.options.length)
         torch.manual_seed(seed)
         rank = options.rank if options.adapter else None
-        module = LinkingModel(model.encoder, new_head=options.new_head, adapter=rank).to(model.encoder.device)
+        module = LinkingModel(model.encoder, new_head=options.new_head, adapter=rank, dtype=dtype)
+        module.to(model.encoder.device)
         encoder = Encoder(model.encoder, model.tokenizer, model.name)
         return cls(module, encoder, model.vectors, alignment, options=options, generator=generator, **more)
 
@@ -154,7 +157,8 @@ class Linker:
             more: dict[str, Any] = {"threshold": threshold, "trained_with": info.get("trained_with")}
             if options.adapter:
                 model = EBert.from_pretrained(folder, vectors=vectors, device=device)
-                linker = cls.fresh(model, options=options, generator=generator, null_shift=shift, **more)
+                dtype = torch.bfloat16 if fast_bf16(model.encoder.device) else None
+                linker = cls.fresh(model, options=options, generator=generator, null_shift=shift, dtype=dtype, **more)
                 load_adapter(linker.module, folder / ADAPTER)
                 return linker
             part, ours = info["vectors"], trusted.known(info.get("saved_here"), info["vectors"]["name"])

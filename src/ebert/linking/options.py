@@ -126,4 +126,8 @@ class WikipediaOptions(Options):
         0.02, "Link probability below which a later mention is left out, not labelled.", low=0, high=1, cli=False
     )
     min_links: int = option(4, "Links of a document, at least.", low=1, cli=False)
+    styles: float = option(
+        0.25, "Share of the documents to train on that are in another style: lower case, no punctuation, a headline.",
+        low=0, high=1,
+    )  # fmt: skip
     seed: int = option(0, "Seed of the choice of articles.", low=0)

@@ -41,15 +41,21 @@ LEAST_PRIOR = 1e-9  # of a candidate whose prior is zero, so that it can be chos
 class LinkingModel(nn.Module):
     """A masked LM without the wordpieces at its end, and the null entity."""
 
-    def __init__(self, masked_lm: PreTrainedModel, *, new_head: bool = False, adapter: int | None = None) -> None:
+    def __init__(
+        self, masked_lm: PreTrainedModel, *, new_head: bool = False, adapter: int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:  # fmt: skip
         """Take a masked LM, whose weights are used and not copied; wordpiece vectors stay as they are in training.
 
         With a new head, one linear layer with random weights takes the place of the MLM's (Wikipedia2Vec-BERT-random).
-        With an adapter of some rank, nothing of the masked LM is trained.
+        With an adapter of some rank, nothing of the masked LM is trained; in another dtype, it is a copy.
         """
         super().__init__()
         self.weights: EvidenceWeights | None = None
         if adapter is not None:
+            if dtype not in (None, masked_lm.dtype):
+                masked_lm = copy.deepcopy(masked_lm)
+                nn.Module.to(masked_lm, dtype)
             masked_lm.requires_grad_(requires_grad=False)
             masked_lm = with_updates(masked_lm, adapter)
             self.weights = EvidenceWeights()
@@ -77,7 +83,12 @@ class LinkingModel(nn.Module):
 
     def answers(self, inputs: dict[str, Tensor], rows: Tensor, columns: Tensor) -> Tensor:
         """Return MLM(h) at places of a batch, shape (places, width)."""
-        places = (rows, columns)
+        places, dtype = (rows, columns), self.embedding.weight.dtype
+        if dtype != inputs["inputs_embeds"].dtype:
+            least = torch.finfo(dtype).min  # a mask must not become infinite
+            inputs = {
+                name: one.to(dtype).clamp(min=least) if one.is_floating_point() else one for name, one in inputs.items()
+            }
         if self.head is not None:
             return self.head(self.encoder(**inputs).last_hidden_state[places])
         with only(self.encoder.base_model, places):

@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -111,7 +111,8 @@ def train(
     micro F1 in one round.
     """
     runs.need_accelerate("linking")
-    linker = Linker.fresh(model, options=linker_options, generator=generator, seed=options.seed)
+    dtype = torch.bfloat16 if linker_options.adapter and options.precision == "bf16" else None
+    linker = Linker.fresh(model, options=linker_options, generator=generator, seed=options.seed, dtype=dtype)
     made = linker.vectors.info.made.get("mentions")  # what a store says about another mention table than its own
     info: dict[str, Any] = {
         "kind": "linking",
@@ -143,7 +144,9 @@ def train(
         runs.announce(out, info)
         start = time.monotonic()
         with quiet():
-            curve = _fine_tune(linker, labelled, dev, options, out, device=device, say=say)
+            # What is trained of an adapter stays in fp32, while its encoder computes in bf16.
+            own = options if dtype is None else replace(options, precision="fp32")
+            curve = _fine_tune(linker, labelled, dev, own, out, device=device, say=say)
         best = best_of(curve)
         metrics = {"best epoch": best["epoch"], "dev": best["dev"], "dev documents": len(dev), "epochs": curve}
         info["seconds"] = round(time.monotonic() - start, 1)  # of this session, if it was continued

@@ -34,6 +34,7 @@ from ebert.linking.candidates.table import MentionTable, is_date
 from ebert.linking.document import Document
 from ebert.linking.options import WikipediaOptions
 from ebert.linking.resolve import TitleResolver
+from ebert.linking.styles import in_styles
 from ebert.text.passage import Mention
 from ebert.vectors.lookup import surface_of
 from ebert.vectors.store import Vectors
@@ -240,7 +241,7 @@ def prepare(
     )  # fmt: skip
     groups = {
         HELD_OUT: islice(make(articles[0], as_linked=True), options.held_out),
-        TRAIN: islice(make(articles[1]), options.documents),
+        TRAIN: in_styles(islice(make(articles[1]), options.documents), options.styles, options.seed),
     }
     chosen = asdict(options)
     amounts = {name: chosen.pop(name) for name in ("documents", "held_out", "seed")}

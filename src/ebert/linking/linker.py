@@ -32,7 +32,7 @@ from ebert.model import folder as models
 from ebert.model.alignment import Alignment
 from ebert.model.batching import budget_on, in_order, windows
 from ebert.model.ebert import EBert
-from ebert.model.encoder import Encoder, evaluating, fast_bf16, move
+from ebert.model.encoder import Encoder, evaluating, fast_bf16, fingerprint, move
 from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors, reopen
 
@@ -118,13 +118,13 @@ class Linker:
     def from_pretrained(
         cls, name: str | Path, *, vectors: Vectors | str | Path | None = None, generator: Given = None,
         rounds: int | None = None, variant: Variant | None = None, mask: Mask | None = None,
-        device: str | torch.device | None = None, **hub: Any,
+        device: str | torch.device | None = None, model: EBert | None = None, **hub: Any,
     ) -> "Linker":  # fmt: skip
         """Load a linker, the best one of a training run, or a model of `ebert align` (zero-shot, one round).
 
         The name is "starter", a folder or a hub id. `vectors` says where the store is now, if not where it was;
         `generator` finds spans in another way. A model can link in another `variant` or with another `mask`; a linker
-        was trained for its own.
+        was trained for its own. A `model` that is loaded already is used where the linker is an adapter to it.
         """
         folder = of_run(_names.resolve(name, "linker", **hub), INFO)
         if (folder / INFO).is_file():
@@ -132,9 +132,9 @@ class Linker:
                 raise EbertError(
                     f"{folder} is a trained linker, whose variant and mask are given; they are a choice for models"
                 )
-            linker = cls._load(folder, vectors, generator, device)
+            linker = cls._load(folder, vectors, generator, device, model)
         elif (folder / models.INFO).is_file():
-            model = EBert.from_pretrained(folder, vectors=vectors, device=device)
+            model = model or EBert.from_pretrained(folder, vectors=vectors, device=device)
             linker = cls.zero_shot(model, variant=variant or "e-bert-mlm", mask=mask, generator=generator)
         else:
             raise no_linker(folder)
@@ -144,8 +144,9 @@ class Linker:
 
     @classmethod
     def _load(
-        cls, folder: Path, vectors: Vectors | str | Path | None, generator: Given, device: str | torch.device | None
-    ) -> "Linker":
+        cls, folder: Path, vectors: Vectors | str | Path | None, generator: Given, device: str | torch.device | None,
+        model: EBert | None = None,
+    ) -> "Linker":  # fmt: skip
         info = read_info(folder, INFO, "linker")
         try:
             options = LinkerOptions(**info["options"])
@@ -156,7 +157,7 @@ class Linker:
                 raise ValueError(f"threshold {threshold} and null_shift {shift} are not numbers")
             more: dict[str, Any] = {"threshold": threshold, "trained_with": info.get("trained_with")}
             if options.adapter:
-                model = EBert.from_pretrained(folder, vectors=vectors, device=device)
+                model = _fitting(folder, model) or EBert.from_pretrained(folder, vectors=vectors, device=device)
                 dtype = torch.bfloat16 if fast_bf16(model.encoder.device) else None
                 linker = cls.fresh(model, options=options, generator=generator, null_shift=shift, dtype=dtype, **more)
                 load_adapter(linker.module, folder / ADAPTER)
@@ -414,3 +415,14 @@ class Linker:
         if report.bad:
             raise EbertError(f"{title!r} was not added: {report.bad[0].reason}")
         return self.vectors.known(title)
+
+
+def _fitting(folder: Path, model: EBert | None) -> EBert | None:
+    """Return a model that a linker's adapter was trained on top of, or raise `EbertError` if it was another one."""
+    info = models.ModelInfo.read(folder)
+    if model is not None and (
+        fingerprint(model.encoder, model.tokenizer) != info.encoder.fingerprint
+        or (model.vectors is not None and model.vectors.fingerprint != info.vectors.fingerprint)
+    ):
+        raise EbertError(f"{model!r} is not the model that the linker in {folder} belongs to; leave it out")
+    return model

@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
+from ebert import _names
 from ebert.errors import EbertError
 from ebert.linking.document import Document, Linked, LinkedMention
-from ebert.linking.linker import Linker
+from ebert.linking.linker import INFO, Linker
 from ebert.linking.output import mention_value
 from ebert.model.batching import budget_on, plan
 from ebert.model.ebert import EBert
@@ -62,8 +63,8 @@ def load(
 ) -> Loaded:
     """Load a model folder or the starter, and a linker's folder.
 
-    Without a linker the model itself links, without training, if its store has a mention table. With `keep`, entities
-    that are added go into the stores themselves; otherwise into copies that vanish with the service.
+    Without a linker the model links by the one in its folder, or without training if its store has a mention table.
+    With `keep`, entities that are added go into the stores themselves; otherwise into copies that vanish with the service.
     """
     ebert = EBert.from_pretrained(model, vectors=vectors, device=device)
     if ebert.vectors is None:
@@ -78,6 +79,9 @@ def load(
         own = _linker(linker, ebert, place, moved=moved, keep=keep, device=device)
         return Loaded(name, ebert, own, Path(linker).name, keep, store)
     assert ebert.vectors is not None
+    folder = _names.resolve(model, "model")
+    if (folder / INFO).is_file():  # it has a trained linker with it
+        return Loaded(name, ebert, Linker.from_pretrained(folder, model=ebert), name, keep, store)
     if not ebert.vectors.describe()["surfaces"]:
         return Loaded(name, ebert, None, None, keep, store)
     return Loaded(name, ebert, Linker.zero_shot(ebert), f"{name} (not trained to link)", keep, store)

@@ -125,6 +125,9 @@ class WikipediaOptions(Options):
     later: float = option(
         0.02, "Link probability below which a later mention is left out, not labelled.", low=0, high=1, cli=False
     )
+    part: float = option(
+        0.1, "Prior from which on a part of a longer name means what that name was linked to.", low=0, high=1, cli=False
+    )
     min_links: int = option(4, "Links of a document, at least.", low=1, cli=False)
     styles: float = option(
         0.25, "Share of the documents to train on that are in another style: lower case, no punctuation, a headline.",

@@ -103,7 +103,7 @@ def test_a_working_folder_keeps_to_its_store(work, world):
     for name in (linking.ARCHIVE, "ids"):
         (work / name).write_text("as it was")
     options = argparse.Namespace(
-        work=work, vectors=work / "vectors", corpus=world.path, data=work, ids=work / "ids",
+        work=work, vectors=work / "vectors", model=work / "model", corpus=world.path, data=work, ids=work / "ids",
         **dict.fromkeys(linking.LASTING, 1),
     )  # fmt: skip
     facts = linking.claim(options)

@@ -70,7 +70,7 @@ def test_the_strategies_are_held_against_each_other_and_kept(work, monkeypatch, 
         run("--documents", "3")
 
 
-@pytest.mark.parametrize("ours", ["E-BERT-MLM", "E-BERT-MLM without refinement"])
+@pytest.mark.parametrize("ours", ["E-BERT-MLM, adapter", "E-BERT-MLM"])
 def test_a_linker_is_held_against_the_baselines_that_were_run(tmp_path, ours):
     linking = recipe("linking")
     counts = {  # of two documents with two gold mentions each: how many links, and how many are right

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import groupby, repeat
+from itertools import groupby, islice, repeat
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -240,9 +240,11 @@ class Catalogue(Database):
             return
         with session.lock:
             if not session.keyed and not self.rows("SELECT 1 FROM main.sqlite_master WHERE name = 'keys'"):
-                surfaces = [surface for (surface,) in self.rows("SELECT surface FROM surfaces")]
+                query = "SELECT surface FROM surfaces WHERE surface > ? ORDER BY surface"
+                surfaces = (surface for (surface,) in self.pages(query, ""))
                 session.connection.execute("BEGIN")
-                insert_keys(session.connection, surfaces)
+                while batch := list(islice(surfaces, PAGE)):
+                    insert_keys(session.connection, batch)
                 session.connection.execute("CREATE INDEX temp.keys_by_key ON keys (key)")
                 session.connection.execute("COMMIT")
             session.keyed = True

@@ -8,8 +8,8 @@ compounds ("UK-based") need no rule of their own; only the mark that a name ends
 The table is asked by a key (`surface_key`), which all spellings of a name have in common: a run may mean whatever any
 of them means. What was counted for the spelling at hand weighs more the more of it there is: with l links among n
 occurrences of the spelling, and the shares P of the key, the link probability is (l + DOUBT P) / (n + DOUBT), and the
-prior of an entity with c links (c + DOUBT P(entity)) / (l + DOUBT). So "US" is a country and "us" is not. Where capitals
-tell nothing, in headlines and in text without any, only the key counts.
+prior of an entity with c links (c + DOUBT P(entity)) / (l + DOUBT). So "US" is a country and "us" is not. Where
+capitals tell nothing, in headlines and in text without any, only the key counts.
 """
 
 import re
@@ -130,7 +130,7 @@ class MentionTable(CandidateGenerator):
                 if chosen and (options.dates or chosen[1] is None or not is_date(words[first : last + 1], unsure)):
                     yield Span(start, spelt.closed(text, start, places[last][1], chosen[0][0].title), *chosen)
 
-    def _chosen(self, key: str, name: str, blind: bool, *, threshold: bool = True) -> Chosen | None:  # noqa: FBT001
+    def _chosen(self, key: str, name: str, blind: bool, *, threshold: bool = True) -> Chosen | None:
         """Return the choices of words by their key and how they are written, unless that tells nothing (`blind`)."""
         options, known = self.options, self._look_up(key)
         counts: Counter[str] = Counter()
@@ -175,6 +175,6 @@ def capitals(text: str) -> int:
     return sum(map(str.isupper, text))
 
 
-def is_date(words: Iterable[str], blind: bool = False) -> bool:  # noqa: FBT001, FBT002
+def is_date(words: Iterable[str], blind: bool = False) -> bool:
     """Return whether words are nothing but numbers and months."""
     return all(_DATE.fullmatch(word.capitalize() if blind else word) for word in words)

@@ -17,7 +17,7 @@ from ebert._io import files, staging
 from ebert.errors import EbertError
 from ebert.text import letters, titles
 from ebert.vectors import layout
-from ebert.vectors.catalogue import PAGE, SCHEMA, SEARCH, Kind, Surface
+from ebert.vectors.catalogue import PAGE, SCHEMA, SEARCH, Kind, Merge, Surface
 from ebert.vectors.matrix import MatrixWriter
 
 EXAMPLES = 10  # of dropped names that store.json keeps
@@ -122,6 +122,10 @@ class StoreWriter:
     def ids(self, pairs: Iterable[tuple[int, str]]) -> None:
         """Set the own ids of entities by row. Call it after the entities."""
         self._catalogue.executemany("INSERT INTO ids VALUES (?, ?)", pairs)
+
+    def merged(self, merges: Iterable[Merge]) -> None:
+        """Note which entities are one with another. Call it after the entities."""
+        self._catalogue.executemany("INSERT INTO merged VALUES (?, ?, ?, ?)", merges)
 
     def surfaces(self, surfaces: Iterable[Surface]) -> None:
         """Add surfaces: how often each stands in the text, and its entities by row with how often they are meant."""

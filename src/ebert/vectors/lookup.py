@@ -126,6 +126,14 @@ class Lookup:
         """Return the rows of the store that are no entities of their own: replaced, removed or merged into others."""
         return self.overlay.hidden() | {merge.row for merge in self.catalogue.merged}
 
+    def merged(self) -> list[tuple[str, str, str]]:
+        """Return the titles that were merged into others, the titles of these, and by what rule."""
+        query = (
+            "SELECT e.title, t.title, g.why FROM merged g JOIN entities e ON e.row = g.row"
+            " JOIN entities t ON t.row = g.into_row WHERE e.title > ? ORDER BY e.title"
+        )
+        return list(self.catalogue.pages(query, ""))
+
     def made(self, title: str) -> Entity | None:
         """Return the entity of this title that the store was made with, whatever became of it, or None."""
         found = self.catalogue.rows("SELECT title, row, count, wikidata FROM entities WHERE title = ?", (title,))

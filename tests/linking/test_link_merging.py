@@ -1,6 +1,5 @@
 """One page, one entity: which titles of a store are merged, what then finds what, and how it is undone."""
 
-import link_world
 import numpy as np
 import pytest
 

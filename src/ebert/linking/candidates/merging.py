@@ -132,7 +132,8 @@ def _spelt_alike(
 
 def _cosines(vectors: Vectors, pairs: Sequence[tuple[int, int, str]]) -> NDArray[np.float32]:
     """Return the cosines of the vectors of pairs, shape (pairs,)."""
-    left, right = (np.asarray(vectors.entity_matrix[[pair[side] for pair in pairs]], np.float32) for side in (0, 1))
+    sides = [row for row, _, _ in pairs], [other for _, other, _ in pairs]
+    left, right = (np.asarray(vectors.entity_matrix[side], np.float32) for side in sides)  # (pairs, dimension)
     lengths = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     cosines: NDArray[np.float32] = np.einsum("pd,pd->p", left, right) / np.maximum(lengths, 1e-30)
     return cosines

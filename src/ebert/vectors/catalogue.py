@@ -10,11 +10,11 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby, islice, repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, NamedTuple
 
 from ebert.errors import EbertError
 from ebert.wikipedia.tokens import surface_key
@@ -30,6 +30,8 @@ LATER = (  # tables that catalogues of version 0.1 lack
     " PRIMARY KEY (surface, row) ) WITHOUT ROWID",
     # Keys of surfaces (`tokens.surface_key`), where they differ; version 0.1 had none, see `Catalogue.ensure_keys`.
     "CREATE TABLE keys ( key TEXT NOT NULL, surface TEXT NOT NULL, PRIMARY KEY (key, surface) ) WITHOUT ROWID",
+    # Entities that are one with another, by what rule, and the Wikidata id that the other one took from them.
+    "CREATE TABLE merged ( row INTEGER PRIMARY KEY, into_row INTEGER NOT NULL, why TEXT NOT NULL, wikidata INTEGER )",
 )
 UNSORTED_KEYS = "CREATE TEMP TABLE keys (key TEXT, surface TEXT)"  # to be filled at once, and faster
 SCHEMA = (
@@ -72,6 +74,15 @@ NAME = {"words": "word", "entities": "title"}  # the column with the names of a 
 MAPPED = 1 << 31  # bytes of the file at most: looked up cold, names come four times faster than page by page
 PAGE = 8192  # rows read at a time when all are wanted
 STEP = 1_000_000  # of SQLite's machine, between two looks at whether a query has gone on for too long
+
+
+class Merge(NamedTuple):
+    """An entity of a store that is one with another: look-ups find the other one by its names."""
+
+    row: int
+    into: int
+    why: str
+    wikidata: int | None = None  # the id that the other one took from it, as it had none
 
 
 class Session:
@@ -217,11 +228,17 @@ class Catalogue(Database):
             "entities with a Wikidata id": "count(wikidata) FROM entities",
             "redirects": "count(row) FROM redirects",
             "surfaces": "count(id) FROM surfaces",
+            "merged": "count(row) FROM merged",
         }
         return {name: self.rows(f"SELECT {column}")[0][0] for name, column in columns.items()}
 
+    @cached_property
+    def merged(self) -> list[Merge]:
+        """Which entities are one with another, in the order of their rows."""
+        return [Merge(*found) for found in self.rows("SELECT row, into_row, why, wikidata FROM merged ORDER BY row")]
+
     def surfaces(self) -> Iterator[Surface]:
-        """Yield all surfaces, in the order of their letters, with the rows of what they mean."""
+        """Yield all surfaces, in the order of their letters, with the rows of what they mean, merged or not."""
         query = (
             "SELECT s.surface, occurrences, m.row, m.count FROM"
             f" (SELECT id, surface, occurrences FROM surfaces WHERE surface > ? ORDER BY surface LIMIT {PAGE}) s"

@@ -24,12 +24,14 @@ _APART = re.compile(r"\s*\([^()]*\)$")  # what tells a title from others of the 
 
 # Entities `e` of some tables with a condition, among what was added.
 LATER = "SELECT e.title, e.row, e.count, e.wikidata, 1{more} FROM {source} WHERE {condition}"
-# The same among those that the store was made with: as they are now, so without removed ones.
+# The same among those that the store was made with: as they are now, so without removed ones, and `t` for each that
+# was merged into it.
 MADE = (
-    "SELECT e.title, coalesce(a.row, e.row), iif(a.row IS NULL, e.count, a.count),"
-    " iif(a.row IS NULL, e.wikidata, a.wikidata), a.row IS NOT NULL{more}"
-    " FROM {source} LEFT JOIN added.entities a ON a.hides = e.row WHERE {condition}"
-    " AND (a.row IS NOT NULL OR NOT EXISTS (SELECT 1 FROM added.removed gone WHERE gone.hides = e.row))"
+    "SELECT t.title, coalesce(a.row, t.row), iif(a.row IS NULL, t.count, a.count),"
+    " iif(a.row IS NULL, t.wikidata, a.wikidata), a.row IS NOT NULL{more}"
+    " FROM {source} LEFT JOIN merged g ON g.row = e.row JOIN entities t ON t.row = coalesce(g.into_row, e.row)"
+    " LEFT JOIN added.entities a ON a.hides = t.row WHERE {condition}"
+    " AND (a.row IS NOT NULL OR NOT EXISTS (SELECT 1 FROM added.removed gone WHERE gone.hides = t.row))"
 )
 
 
@@ -133,6 +135,18 @@ class Lookup:
         """Return the entity with this Wikidata id (60 for Q60), or None. Unlike `find`, it tries nothing else."""
         return self.first(NUMBERED, number)
 
+    def hidden(self) -> set[int]:
+        """Return the rows of the store that are no entities of their own: replaced, removed or merged into others."""
+        return self.overlay.hidden() | {merge.row for merge in self.catalogue.merged}
+
+    def merged(self) -> list[tuple[str, str, str]]:
+        """Return the titles that were merged into others, the titles of these, and by what rule."""
+        query = (
+            "SELECT e.title, t.title, g.why FROM merged g JOIN entities e ON e.row = g.row"
+            " JOIN entities t ON t.row = g.into_row WHERE e.title > ? ORDER BY e.title"
+        )
+        return list(self.catalogue.pages(query, ""))
+
     def made(self, title: str) -> Entity | None:
         """Return the entity of this title that the store was made with, whatever became of it, or None."""
         found = self.catalogue.rows("SELECT title, row, count, wikidata FROM entities WHERE title = ?", (title,))
@@ -158,6 +172,9 @@ class Lookup:
         Of a store all redirects are gone through, which takes a second for ten million.
         """
         found = self._of(entity, f"SELECT title FROM {{}}redirects WHERE row = ? LIMIT {int(count)}")
+        merged = "SELECT e.title FROM merged g JOIN entities e ON e.row = g.row WHERE g.into_row = ?"
+        made = self.made(entity.title)
+        found += [title for (title,) in self.overlay.rows(merged, (made.row,))] if made else []
         return sorted(set(found))[:count]
 
     def _of(self, entity: Entity, query: str) -> list[Any]:
@@ -321,7 +338,8 @@ class Lookup:
         if found := self.overlay.rows("SELECT id, occurrences FROM surfaces WHERE surface = ?", (words,)):
             ((number, occurrences),) = found
             for title, row, linked, wikidata, added, count in self.overlay.rows(MENTIONED, (number,)):
-                meant[Entity(title, row, linked, wikidata, bool(added))] = count
+                entity = Entity(title, row, linked, wikidata, bool(added))
+                meant[entity] = meant.get(entity, 0) + count  # of all that were merged into it
         else:  # nobody linked it; of single words the count is known
             occurrences = self.word_count(words) or 0
         own = set(self.select(NAMED, words)) - meant.keys()

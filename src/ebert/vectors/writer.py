@@ -17,7 +17,7 @@ from ebert._io import files, staging
 from ebert.errors import EbertError
 from ebert.text import letters, titles
 from ebert.vectors import layout
-from ebert.vectors.catalogue import PAGE, SCHEMA, SEARCH, Kind, Surface, insert_keys
+from ebert.vectors.catalogue import PAGE, SCHEMA, SEARCH, Kind, Merge, Surface, insert_keys
 from ebert.vectors.matrix import MatrixWriter
 from ebert.wikipedia.tokens import surface_key
 
@@ -124,6 +124,10 @@ class StoreWriter:
     def ids(self, pairs: Iterable[tuple[int, str]]) -> None:
         """Set the own ids of entities by row. Call it after the entities."""
         self._catalogue.executemany("INSERT INTO ids VALUES (?, ?)", pairs)
+
+    def merged(self, merges: Iterable[Merge]) -> None:
+        """Note which entities are one with another. Call it after the entities."""
+        self._catalogue.executemany("INSERT INTO merged VALUES (?, ?, ?, ?)", merges)
 
     def surfaces(self, surfaces: Iterable[Surface]) -> None:
         """Add surfaces: how often each stands in the text, and its entities by row with how often they are meant."""

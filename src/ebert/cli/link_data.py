@@ -30,8 +30,11 @@ given_option = click.option("--given", help="A file of candidates of your own, i
 @click.option("--out", required=True, help="The folder of the new store; the vectors themselves are shared.")
 @click.option("--corpus", help="Count the mention table again from this corpus.")
 @click.option("--table", help="Instead: take a table in KnowBert's format, 'mention TAB freq TAB id,prob,Title ...'.")
-@click.option("--dictionary", help="With --corpus: merge a dictionary of names into the table: 'corenlp', which is "
-              "fetched from Maven once (227 MB), or a file of lines 'mention TAB Title_with_underscores TAB score'.")
+@click.option(
+    "--dictionary",
+    help="With --corpus: merge a dictionary of names into the table: 'corenlp', which is "
+    "fetched from Maven once (227 MB), or a file of lines 'mention TAB Title_with_underscores TAB score'.",
+)
 @click.option("--leave-out", multiple=True, help="Articles to leave out of the counts: test data, or a list of titles.")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads that count.")
 @common.overwrite_option
@@ -92,13 +95,12 @@ def candidates(
         names = _read_dictionary(dictionary, opened, store, made) if dictionary else None
         with progress("count", unit="words") as advance:
             if names:
-                found = recount.recount_with(
-                    opened, store, choice, names, made["dropped"], threads=threads, advance=advance
-                )
+                dropped = made.pop("dropped")
+                found = recount.recount_with(opened, store, choice, names, dropped, threads=threads, advance=advance)
+                made |= {reason: count for reason, count in dropped.items() if count}
             else:
                 found = recount.recount(opened, store, choice, threads=threads, advance=advance)
             new = with_surfaces(store, out, found, made=made, overwrite=overwrite)
-        made |= made.pop("dropped", {})
     common.print_result({"store": out, "surfaces": new.describe()["surfaces"], **made}, as_json, _show)
 
 

@@ -276,5 +276,3 @@ def _number(data: Array, start: int, end: int) -> float:
             power = power * 10 + (data[place] - 48)
             place += 1
     return value / divided * 10.0 ** (sign * power)
-
-

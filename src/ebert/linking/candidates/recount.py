@@ -100,7 +100,9 @@ def recount_with(
         count.trie.count(*_text(corpus, choice.linked), threads, advance),
         np.bincount(links[links >= 0], minlength=len(count.trie)),
     )  # fmt: skip
-    return count.surfaces(*merge(counted, given, dictionary.scores, dictionary.words, dropped, options or MergeOptions()))
+    return count.surfaces(
+        *merge(counted, given, dictionary.scores, dictionary.words, dropped, options or MergeOptions())
+    )
 
 
 class _Count:
@@ -147,7 +149,11 @@ class _Count:
         for number in words.by_count(np.zeros(len(words), np.int64)).tolist():
             first, last = offsets[number], offsets[number + 1]
             if first < last:
-                yield words[number], int(occurrences[number]), list(zip(rows[first:last], often[first:last], strict=True))
+                yield (
+                    words[number],
+                    int(occurrences[number]),
+                    list(zip(rows[first:last], often[first:last], strict=True)),
+                )
 
 
 def title_surfaces(title: str, words_of: WordsOf = words_of) -> set[str]:

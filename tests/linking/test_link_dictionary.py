@@ -277,7 +277,7 @@ def test_corenlp_is_fetched_once_and_only_the_dictionary_is_kept(ebert, home, co
 def test_a_damaged_dictionary_in_the_cache_is_fetched_again(home, capfd):
     path = corenlp.get_dictionary()
     path.write_bytes(path.read_bytes()[:-1])
-    assert gzip.open(corenlp.get_dictionary()).read() == LINES.encode()
+    assert gzip.decompress(corenlp.get_dictionary().read_bytes()) == LINES.encode()
     assert "fetched again" in capfd.readouterr().err
 
 

@@ -139,7 +139,7 @@ class _Count:
         return np.concatenate([self._pairs, self.by_title]), np.concatenate([self._counts, ones])
 
     def surfaces(self, pairs: Array, counts: Array, occurrences: Array) -> Iterator[Surface]:
-        """Yield the surfaces that mean something, in the order of their bytes, in which the catalogue takes them fast."""
+        """Yield the surfaces that mean something, in the order of their bytes: so the catalogue takes them fast."""
         order = np.lexsort((pairs & 0xFFFFFFFF, -counts, pairs >> 32))
         pairs, counts = pairs[order], counts[order]
         offsets = np.searchsorted(pairs >> 32, np.arange(len(self.trie) + 1))

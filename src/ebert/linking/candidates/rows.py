@@ -1,9 +1,12 @@
 """Very many titles and surfaces looked up in memory, where `Vectors` asks the catalogue several times for each."""
 
+import re
 from collections.abc import Callable
 
 from ebert.text import titles
 from ebert.vectors.store import Vectors
+
+_PLAIN = re.compile(r"[!\"$-.0-~]+(?: [!\"$-.0-~]+)*")  # ASCII without sections, addresses and doubled blanks
 
 
 class TitleRows:
@@ -16,10 +19,13 @@ class TitleRows:
 
     def __call__(self, title: str) -> int:
         """Return the row of a title, or -1."""
-        row = self._rows.get(title.replace("_", " "))
-        if row is None:
-            row = next((self._rows[form] for form in titles.spellings(title) if form in self._rows), -1)
-        return row
+        plain = title.replace("_", " ")
+        row = self._rows.get(plain)
+        if row is not None:
+            return row
+        # Most titles that are not there have no other spelling but with the first letter in the other case.
+        forms = [plain[0].swapcase() + plain[1:]] if _PLAIN.fullmatch(plain) else titles.spellings(title)
+        return next((self._rows[form] for form in forms if form in self._rows), -1)
 
 
 def occurrences_of(vectors: Vectors) -> Callable[[str], int]:

@@ -1,26 +1,36 @@
 """The candidate generator: words a second and memory, and that its time is linear in the text.
 
-    python benchmarks/candidates.py [--vectors STORE] [--data FILE] [--entities N] [--words N]
+    python benchmarks/candidates.py [--vectors STORE] [--data FILE] [--entities N] [--words N] [--lines N]
 
 Without a store one is made with N entities and as many surfaces, and without data a text of names and filler of it;
 with data (any layout that ebert link reads) the texts are those. Then all text is taken as one document, and a quarter
 of it: `ratio linear` is the time for a letter of the whole divided by that of the quarter. Time that is linear in the
 text gives 1.00, and less where names come again, since what was looked up is remembered; a square would give 4.
+
+Then N lines of names are imported: as a dictionary, as a table in KnowBert's format, and in the way in which ebert 0.1
+read that format, which asks the store for each line. `ratio import` is the time of the last for a line, divided by that
+of the dictionary. How often names stand in a corpus is not counted here: that takes as long without a dictionary.
 """
 
 import argparse
 import resource
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from ebert.linking.candidates import knowbert
+from ebert.linking.candidates.dictionary import DictionaryReport
+from ebert.linking.candidates.dictionary import read as read_dictionary
 from ebert.linking.candidates.table import MentionTable
+from ebert.linking.candidates.words import known_words
 from ebert.linking.document import Document
 from ebert.linking.readers.layouts import read
 from ebert.vectors.store import Vectors
 from ebert.vectors.writer import writing
+from ebert.wikipedia.names import NameList
 
 PARTS = 4
 
@@ -32,6 +42,7 @@ def main() -> None:
     parser.add_argument("--data")
     parser.add_argument("--entities", type=int, default=100_000)
     parser.add_argument("--words", type=int, default=20_000)
+    parser.add_argument("--lines", type=int, default=200_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = Vectors.open(options.vectors) if options.vectors else made(Path(folder) / "store", options.entities)
@@ -40,6 +51,7 @@ def main() -> None:
         else:
             texts = [filled(store, options.words)]
         measure(store, texts)
+        measure_import(store, Path(folder), options.lines)
         store.close()
 
 
@@ -56,6 +68,41 @@ def measure(store: Vectors, texts: list[str]) -> None:
     print(f"{len(store):,} entities, {len(texts):,} texts, {words:,} words, {found:,} spans")
     print(f"  {words / spent:,.0f} words a second, {spent / len(texts) * 1000:.2f} ms a text, peak {peak:,.0f} MB")
     print(f"ratio linear: {rates[1] / rates[0]:.2f}")
+
+
+def measure_import(store: Vectors, folder: Path, lines: int) -> None:
+    """Read the same names in two layouts and three ways; half of the titles are in the store."""
+    names = [title for titles, _ in store.chunks("entities") for title in titles]
+    random = np.random.default_rng(2)
+    chosen = random.integers(0, len(names), lines).tolist()
+    titles = [names[number] if number % 2 else f"Nobody {number}" for number in chosen]
+    written = [title.replace(" ", "_") for title in titles]
+    table, dictionary = folder / "table.txt", folder / "dictionary.tsv"
+    table.write_text("".join(f"Name {n}\t9\t{n},0.9,{title}\n" for n, title in enumerate(written)), encoding="utf-8")
+    dictionary.write_text("".join(f"Name {n}\t{title}\t0.9\n" for n, title in enumerate(written)), encoding="utf-8")
+    few = folder / "few.tsv"
+    few.write_text(dictionary.read_text(encoding="utf-8")[:9999].rpartition("\n")[0], encoding="utf-8")
+    none = NameList.of(b"Name\n")
+    read_dictionary(few, store, none, DictionaryReport())  # compiles what is compiled
+
+    def before() -> None:
+        for title, number in zip(written, range(lines), strict=True):
+            surface = " ".join(known_words(f"Name {number}", store.words_of))
+            if store.find(title) is not None:
+                knowbert.whole({number: 8.1}, store.occurrences(surface))
+
+    ways: dict[str, Callable[[], object]] = {
+        "line by line": before,
+        "KnowBert's table": lambda: sum(1 for _ in knowbert.surfaces(table, store, knowbert.TableReport())),
+        "dictionary": lambda: read_dictionary(dictionary, store, none, DictionaryReport()),
+    }
+    spent: dict[str, float] = {}
+    for name, work in ways.items():
+        start = time.process_time()
+        work()
+        spent[name] = time.process_time() - start
+        print(f"  {name}: {lines / spent[name]:,.0f} lines a second")
+    print(f"ratio import: {spent['line by line'] / spent['dictionary']:.2f}")
 
 
 def _seconds_a_letter(store: Vectors, text: str) -> float:

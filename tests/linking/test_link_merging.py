@@ -91,7 +91,8 @@ def test_a_circle_of_redirects_is_one_entity(store):
 
 def test_a_dictionary_merges_what_it_is_almost_sure_of(store):
     entries = [("Apple Computer", "Apple Inc.", 0.97), ("Mercury", "Mercury (planet)", 0.7), ("Unknown", "Apple", 1.0)]
-    found = by_title(store, merges(store, dictionary=entries))
+    rows = [(surface, store[title].row, score) for surface, title, score in entries]
+    found = by_title(store, merges(store, dictionary=rows))
     assert found["Apple Computer"] == ("Apple Inc.", "dictionary")
     assert "Mercury" not in found
 

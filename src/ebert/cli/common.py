@@ -97,6 +97,6 @@ def standard_input() -> Iterable[str]:
         raise EbertError(f"standard input is not UTF-8 ({error})") from None
 
 
-def size_of(*paths: str) -> int | None:
+def size_of(*paths: str | Path) -> int | None:
     """Return the bytes of those paths that are files, for a progress bar, or None."""
     return sum(Path(path).stat().st_size for path in paths if Path(path).is_file()) or None

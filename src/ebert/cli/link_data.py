@@ -13,10 +13,12 @@ from ebert.errors import EbertError
 from ebert.linking.options import CandidateOptions, Mask, PriorOptions, Variant, WikipediaOptions
 
 if TYPE_CHECKING:
+    from ebert.linking.candidates.dictionary import Dictionary
     from ebert.linking.candidates.generator import CandidateGenerator
     from ebert.linking.evaluate import Links
     from ebert.linking.linker import Linker
     from ebert.vectors.store import Vectors
+    from ebert.wikipedia.corpus import Corpus
 
 LAYOUT_HELP = "The layout of the data: jsonl, zelda, kilt, elevant, aida, knowbert or nif; detected by default."
 IDS_HELP = "Titles of Wikidata ids, for gold that has ids: JSON {'Q42': 'Title'}, or 'Title TAB Q42'."
@@ -28,6 +30,11 @@ given_option = click.option("--given", help="A file of candidates of your own, i
 @click.option("--out", required=True, help="The folder of the new store; the vectors themselves are shared.")
 @click.option("--corpus", help="Count the mention table again from this corpus.")
 @click.option("--table", help="Instead: take a table in KnowBert's format, 'mention TAB freq TAB id,prob,Title ...'.")
+@click.option(
+    "--dictionary",
+    help="With --corpus: merge a dictionary of names into the table: 'corenlp', which is "
+    "fetched from Maven once (227 MB), or a file of lines 'mention TAB Title_with_underscores TAB score'.",
+)
 @click.option("--leave-out", multiple=True, help="Articles to leave out of the counts: test data, or a list of titles.")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads that count.")
 @click.option("--merge/--no-merge", default=True, show_default=True,
@@ -36,39 +43,48 @@ given_option = click.option("--given", help="A file of candidates of your own, i
 @common.overwrite_option
 @common.json_option
 def candidates(
-    vectors: str, out: str, corpus: str | None, table: str | None, leave_out: tuple[str, ...], threads: int,
-    merge: bool, keep_apart: str | None, overwrite: bool, as_json: bool,
+    vectors: str, out: str, corpus: str | None, table: str | None, dictionary: str | None, leave_out: tuple[str, ...],
+    threads: int, merge: bool, keep_apart: str | None, overwrite: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Make a store for linking: the same VECTORS with another mention table.
 
     Test articles that are in the corpus are left out of the counts, and link probabilities are counted in pages that
-    have links. Without --corpus and --table the mention table stays as it is. Entities that are the same, such as Apple
-    Inc. and Apple Inc, are merged: 'ebert vectors merged' lists them, and --no-merge undoes it.
+    have links. A dictionary adds names that the corpus does not link; how often they stand in its text is counted too.
+    Without --corpus and --table the mention table stays as it is. Entities that are the same, such as Apple Inc. and
+    Apple Inc, are merged: 'ebert vectors merged' lists them, and --no-merge undoes it.
 
     \b
     Example:
       ebert link candidates enwiki-vectors --corpus enwiki --leave-out test_wned-wiki.jsonl --out linking-vectors
+      ebert link candidates enwiki-vectors --corpus enwiki --dictionary corenlp --out linking-vectors
       ebert link candidates enwiki-vectors --table prob_yago_crosswikis_wikipedia_p_e_m.txt --out linking-vectors
     """
     from ebert._io import files
     from ebert._io.progress import progress
     from ebert.linking.candidates import knowbert
-    from ebert.linking.candidates.merging import merges
+    from ebert.linking.candidates.merging import SURE, merges
     from ebert.text.titles import read_titles
     from ebert.vectors.copies import with_surfaces
     from ebert.vectors.store import Vectors
+    from ebert.vectors.writer import refuse
     from ebert.wikipedia.corpus import Corpus
 
     if corpus and table:
         raise click.UsageError("give --corpus or --table")
     if leave_out and not corpus:
         raise click.UsageError("only what a --corpus counts can be left out")
+    if dictionary and not corpus:
+        raise click.UsageError("--dictionary needs --corpus, in whose text its names are counted")
     if keep_apart and not merge:
         raise click.UsageError("with --no-merge nothing is merged: leave --keep-apart out")
+    refuse(Path(out).absolute(), overwrite=overwrite)
     store, opened = Vectors.open(vectors), Corpus.open(corpus) if corpus else None
     apart = read_titles(keep_apart) if keep_apart else ()
-    merged = merges(store, redirects=opened.redirects if opened else (), apart=apart) if merge else []
     made: dict[str, Any] = {}
+    names = _read_dictionary(dictionary, opened, store, made) if dictionary and opened else None
+    redirects = opened.redirects if opened else ()
+    sure = names.sure(SURE) if names else ()
+    merged = merges(store, redirects=redirects, dictionary=sure, apart=apart) if merge else []
     if table:
         report = knowbert.TableReport()
         made = {"from": Path(table).name}
@@ -85,18 +101,49 @@ def candidates(
     elif opened is None:
         new = with_surfaces(store, out, None, made=made, merged=merged, overwrite=overwrite)
     else:
-        from ebert.linking.candidates.recount import choose_pages, recount, titles_of
+        from ebert.linking.candidates import recount
 
-        choice = choose_pages(opened, titles_of(leave_out, say))
+        choice = recount.choose_pages(opened, recount.titles_of(leave_out, say))
         made = {
             "from": [dump["name"] for dump in opened.info.dumps], "pages with links": int(choice.linked.sum()),
-            "left out": sorted(choice.left_out),
+            "left out": sorted(choice.left_out), **made,
         }  # fmt: skip
         with progress("count", unit="words") as advance:
-            found = recount(opened, store, choice, threads=threads, advance=advance)
+            if names:
+                dropped = made.pop("dropped")
+                found = recount.recount_with(opened, store, choice, names, dropped, threads=threads, advance=advance)
+                made |= {reason: count for reason, count in dropped.items() if count}
+            else:
+                found = recount.recount(opened, store, choice, threads=threads, advance=advance)
             new = with_surfaces(store, out, found, made=made, merged=merged, overwrite=overwrite)
     facts = {"store": out, "surfaces": new.describe()["surfaces"], "merged": len(merged), **made}
     common.print_result(facts, as_json, _show)
+
+
+def _read_dictionary(given: str, corpus: "Corpus", store: "Vectors", made: dict[str, Any]) -> "Dictionary":
+    """Read a dictionary, fetched first if it is the one by name; say in `made` what became of its lines."""
+    from ebert._io import files
+    from ebert._io.progress import progress
+    from ebert.linking.candidates import corenlp
+    from ebert.linking.candidates.dictionary import DictionaryReport, read
+    from ebert.wikipedia.corpus import WORDS
+    from ebert.wikipedia.names import NameList
+
+    if given != corenlp.NAME:
+        check_files(given)
+    path = corenlp.get_dictionary() if given == corenlp.NAME else Path(given)
+    report = DictionaryReport()
+    with progress("dictionary", total=common.size_of(path), unit="B") as advance:
+        found = read(path, store, NameList.of((corpus.path / WORDS).read_bytes()), report, advance=advance)
+    made["dictionary"] = corenlp.JAR.coordinates if given == corenlp.NAME else path.name
+    made["sha256"] = files.sha256(path)
+    made |= {
+        "lines": report.lines, "mentions": report.mentions,
+        "titles": report.titles, "titles in the store": report.known, "dropped": report.dropped,
+    }  # fmt: skip
+    if report.examples:
+        made["not in the store"] = ", ".join(report.examples)
+    return found
 
 
 @click.command("wikipedia")

@@ -82,11 +82,16 @@ class Trie:
             )  # fmt: skip
         return out
 
+    def words(self, tokens: Array) -> tuple[Array, Array]:
+        """Return the words of all surfaces, one after the other, and how many of them each has."""
+        first, length = self._first[: len(self)], self._length[: len(self)]
+        return tokens[np.repeat(first - (np.cumsum(length) - length), length) + np.arange(length.sum())], length
+
     def names(self, tokens: Array, words: NameList) -> NameList:
         """Write the surfaces out: their words, joined by blanks."""
-        first, length = self._first[: len(self)], self._length[: len(self)]
+        numbers, length = self.words(tokens)
         ends = np.cumsum(length)  # of each surface, in words of all
-        joined = words.take(tokens[np.repeat(first - (ends - length), length) + np.arange(length.sum())])
+        joined = words.take(numbers)
         joined.data[joined.ends] = ord(" ")
         joined.data[joined.ends[ends - 1]] = LINE
         return NameList(joined.data, joined.ends[ends - 1])

@@ -52,6 +52,14 @@ class NameList:
         data = np.frombuffer(lines, np.uint8)
         return cls(data, np.flatnonzero(data == LINE))
 
+    @classmethod
+    def cut(cls, data: Array, starts: Array, ends: Array) -> "NameList":
+        """Take pieces of some bytes as names."""
+        places = np.cumsum(ends - starts + 1) - 1
+        copied = np.empty(int(places[-1]) + 1 if len(places) else 0, np.uint8)
+        _copy(data, starts, ends, copied)
+        return cls(copied, places)
+
     @property
     def starts(self) -> Array:
         """Where each name begins."""
@@ -61,11 +69,7 @@ class NameList:
 
     def take(self, order: Array) -> "NameList":
         """Return some of the names, in the order given."""
-        starts, ends = self.starts[order], self.ends[order]
-        places = np.cumsum(ends - starts + 1) - 1
-        data = np.empty(int(places[-1]) + 1 if len(places) else 0, np.uint8)
-        _copy(self.data, starts, ends, data)
-        return NameList(data, places)
+        return NameList.cut(self.data, self.starts[order], self.ends[order])
 
     def write(self, path: Path) -> None:
         """Write the names, one per line."""

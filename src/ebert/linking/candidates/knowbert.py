@@ -12,12 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
+from ebert.linking.candidates.rows import TitleRows, occurrences_of
 from ebert.linking.candidates.words import known_words
 from ebert.vectors.catalogue import Surface
 from ebert.vectors.store import Vectors
@@ -58,12 +58,7 @@ def surfaces(
     path: str | Path, vectors: Vectors, report: TableReport, *, advance: Advance = silent
 ) -> Iterator[Surface]:
     """Yield the surfaces of a table for `with_surfaces`, all spellings that are the same words together."""
-
-    @cache
-    def row_of(title: str) -> int | None:
-        entity = vectors.find(title)
-        return None if entity is None or entity.added else entity.row
-
+    row_of, occurrences_in = TitleRows(vectors), occurrences_of(vectors)
     found: dict[str, dict[int, float]] = {}
     for _, mention, frequency, candidates in _lines(_decoded(Path(path), advance), Path(path).name):
         surface = " ".join(known_words(mention, vectors.words_of))
@@ -74,7 +69,7 @@ def surfaces(
         meant = found.setdefault(surface, {})
         for title, share in candidates:
             row = row_of(title)
-            if row is not None:
+            if row >= 0:
                 meant[row] = meant.get(row, 0.0) + max(1, frequency) * share
                 continue
             report.dropped["candidates that the store does not have"] += 1
@@ -88,7 +83,7 @@ def surfaces(
             continue
         report.surfaces += 1
         report.candidates += len(meant)
-        occurrences, counts = whole(meant, vectors.occurrences(surface))
+        occurrences, counts = whole(meant, occurrences_in(surface))
         yield surface, occurrences, sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
 

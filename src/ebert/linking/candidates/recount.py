@@ -6,9 +6,9 @@ the share of a surface's occurrences that are links is counted in pages that hav
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from ebert._io import records
 from ebert._io.progress import Advance, silent
 from ebert.errors import EbertError
+from ebert.linking.candidates.dictionary import Dictionary
+from ebert.linking.candidates.dictionary_counts import Counted, MergeOptions, merge
 from ebert.linking.readers.layouts import parse, recognise
 from ebert.text import titles
 from ebert.vectors.catalogue import Surface
@@ -72,38 +74,86 @@ def recount(
 
     The title of an entity and those that redirect to it name it too, as if they had been linked once.
     """
-    page = np.repeat(np.arange(len(choice.kept)), np.diff(np.asarray(corpus.page_anchors)))  # (anchors)
-    anchors = np.flatnonzero(choice.kept[page])
-    lengths = np.asarray(corpus.anchor_length)[anchors]
-    starts = np.asarray(corpus.anchor_start)[anchors] - (np.cumsum(lengths) - lengths)
-    linked = np.asarray(corpus.tokens)[np.repeat(starts, lengths) + np.arange(int(lengths.sum()))]
-    of_titles, title_lengths, title_rows = _titles(corpus, vectors)
-    tokens = np.concatenate([linked, of_titles])  # of all surfaces, one after the other
-    sizes = np.concatenate([lengths, title_lengths])
-    names = NameList.of((corpus.path / WORDS).read_bytes())
-    trie = Trie(len(names))
-    surface = trie.insert(tokens, np.cumsum(sizes) - sizes, sizes, LONGEST)  # (anchors + titles) -1 where there is none
-    by_title = np.arange(len(surface)) >= len(anchors)
-    entity_rows = _rows(corpus, vectors)[np.asarray(corpus.anchor_entity)[anchors]]
-    rows = np.concatenate([entity_rows, title_rows])
-    known = (surface >= 0) & (rows >= 0)
-    keys = surface.astype(np.int64) << 32 | rows
-    pairs, counts = np.unique(keys[known & ~by_title], return_counts=True)
-    more = np.setdiff1d(keys[known & by_title], pairs)  # titles that nobody linked
-    elsewhere = surface[: len(anchors)][~choice.linked[page[anchors]]]
-    occurrences = trie.count(*_text(corpus, choice.linked), threads, advance)
-    occurrences += np.bincount(elsewhere[elsewhere >= 0], minlength=len(trie))
-    occurrences += np.bincount(more >> 32, minlength=len(trie))
-    pairs, counts = np.concatenate([pairs, more]), np.concatenate([counts, np.ones(len(more), np.int64)])
-    order = np.lexsort((pairs & 0xFFFFFFFF, -counts, pairs >> 32))
-    pairs, counts = pairs[order], counts[order]
-    offsets = np.searchsorted(pairs >> 32, np.arange(len(trie) + 1)).tolist()
-    meant, often = (pairs & 0xFFFFFFFF).tolist(), counts.tolist()
-    words = trie.names(tokens, names)
-    for number, (first, last) in enumerate(pairwise(offsets)):
-        if first < last:
-            mentions = list(zip(meant[first:last], often[first:last], strict=True))
-            yield words[number], max(int(occurrences[number]), sum(often[first:last])), mentions
+    count = _Count(corpus, vectors, choice, NameList.of((corpus.path / WORDS).read_bytes()))
+    occurrences = count.trie.count(*_text(corpus, choice.linked), threads, advance)
+    elsewhere = count.surface[: count.anchors][~count.in_linked]
+    occurrences += np.bincount(elsewhere[elsewhere >= 0], minlength=len(count.trie))
+    occurrences += np.bincount(count.by_title >> 32, minlength=len(count.trie))
+    return count.surfaces(*count.meanings(), occurrences)
+
+
+def recount_with(
+    corpus: Corpus, vectors: Vectors, choice: PageChoice, dictionary: Dictionary, dropped: Counter[str], *,
+    options: MergeOptions | None = None, threads: int = 1, advance: Advance = silent,
+) -> Iterator[Surface]:  # fmt: skip
+    """Count the mention table as `recount` does, and merge it with a dictionary; `dropped` counts what is left out.
+
+    All mentions of the dictionary are looked for in the text of the corpus, linked or not.
+    """
+    count = _Count(corpus, vectors, choice, dictionary.words, dictionary)
+    given = count.surface[-len(dictionary.lengths) :].astype(np.int64) << 32 | dictionary.rows
+    links = count.surface[: count.anchors][count.in_linked]
+    pairs, counts = count.meanings()
+    order = np.argsort(pairs)
+    counted = Counted(
+        *count.trie.words(count.tokens), pairs[order], counts[order],
+        count.trie.count(*_text(corpus, choice.linked), threads, advance),
+        np.bincount(links[links >= 0], minlength=len(count.trie)),
+    )  # fmt: skip
+    return count.surfaces(
+        *merge(counted, given, dictionary.scores, dictionary.words, dropped, options or MergeOptions())
+    )
+
+
+class _Count:
+    """The links of a corpus, the titles of a store and the mentions of a dictionary as surfaces of one trie."""
+
+    def __init__(
+        self, corpus: Corpus, vectors: Vectors, choice: PageChoice, words: NameList, more: Dictionary | None = None
+    ) -> None:
+        page = np.repeat(np.arange(len(choice.kept)), np.diff(np.asarray(corpus.page_anchors)))  # (anchors)
+        anchors = np.flatnonzero(choice.kept[page])
+        lengths = np.asarray(corpus.anchor_length)[anchors]
+        starts = np.asarray(corpus.anchor_start)[anchors] - (np.cumsum(lengths) - lengths)
+        linked = np.asarray(corpus.tokens)[np.repeat(starts, lengths) + np.arange(int(lengths.sum()))]
+        of_titles, title_lengths, title_rows = _titles(corpus, vectors)
+        # Of all surfaces, one after the other.
+        self.tokens = np.concatenate([linked, of_titles] + ([more.tokens] if more else []))
+        sizes = np.concatenate([lengths, title_lengths] + ([more.lengths] if more else []))
+        self.anchors, self.in_linked = len(anchors), choice.linked[page[anchors]]
+        self.trie, self._words = Trie(len(words)), words
+        # (anchors, titles, mentions) -1 where there is none
+        self.surface = self.trie.insert(self.tokens, np.cumsum(sizes) - sizes, sizes, LONGEST)
+        entity_rows = _rows(corpus, vectors)[np.asarray(corpus.anchor_entity)[anchors]]
+        rows = np.concatenate([entity_rows, title_rows])
+        surface = self.surface[: len(rows)]
+        known = (surface >= 0) & (rows >= 0)
+        keys = surface.astype(np.int64) << 32 | rows
+        by_title = np.arange(len(surface)) >= len(anchors)
+        self._pairs, self._counts = np.unique(keys[known & ~by_title], return_counts=True)
+        self.by_title = np.setdiff1d(keys[known & by_title], self._pairs)  # titles that nobody linked
+
+    def meanings(self) -> tuple[Array, Array]:
+        """Return surfaces and the rows that they mean, in one number, and how often."""
+        ones = np.ones(len(self.by_title), np.int64)
+        return np.concatenate([self._pairs, self.by_title]), np.concatenate([self._counts, ones])
+
+    def surfaces(self, pairs: Array, counts: Array, occurrences: Array) -> Iterator[Surface]:
+        """Yield the surfaces that mean something, in the order of their bytes: so the catalogue takes them fast."""
+        order = np.lexsort((pairs & 0xFFFFFFFF, -counts, pairs >> 32))
+        pairs, counts = pairs[order], counts[order]
+        offsets = np.searchsorted(pairs >> 32, np.arange(len(self.trie) + 1))
+        occurrences = np.maximum(occurrences, np.add.reduceat(np.append(counts, 0), offsets[:-1]))
+        words = self.trie.names(self.tokens, self._words)
+        rows, often = (pairs & 0xFFFFFFFF).tolist(), counts.tolist()
+        for number in words.by_count(np.zeros(len(words), np.int64)).tolist():
+            first, last = offsets[number], offsets[number + 1]
+            if first < last:
+                yield (
+                    words[number],
+                    int(occurrences[number]),
+                    list(zip(rows[first:last], often[first:last], strict=True)),
+                )
 
 
 def title_surfaces(title: str, words_of: WordsOf = words_of) -> set[str]:

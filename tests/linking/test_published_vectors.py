@@ -1,4 +1,4 @@
-"""docs/howto/link.md leads from published vectors to a linker; its commands are run as written, on files of that format.
+"""docs/howto/link.md leads from published vectors to a linker; its commands run as written, on files of that format.
 
 The files have the names that the page gives them, and a small encoder is called as the real one, and goes before it.
 """
@@ -28,9 +28,11 @@ CITIES = ["Paris", "Warsaw", "Rome", "Berlin", "Vienna", "Zürich"]
 COUNTRIES = ["France", "Poland", "Italy", "Germany", "Austria", "Switzerland"]
 OTHERS = ["Paris, Texas", "Paris Hilton", "University of Paris"]
 RARE = "Vienna Prater"  # in the dump, without a vector
-WORDS = """a after and as before by city early first for from he his in it its later left long many moved near of on
-returned river she studied teacher that the then to town travelled was went where winter with work years .""".split()
-MAXIMUM = 470  # pages: the held-out documents are chosen first, from 400
+WORDS = (
+    "a after and as before by city early first for from he his in it its later left long many moved near of on "
+    "returned river she studied teacher that the then to town travelled was went where winter with work years ."
+).split()
+WALKS = 470  # pages: the held-out documents are chosen first, from 400
 
 
 def commands() -> list[list[str]]:
@@ -53,7 +55,7 @@ def write_dump(path: Path) -> None:
     chance = random.Random(0)
     pages = [Page(title, f"'''{title}''' is a page.") for title in [*PEOPLE, *CITIES, *COUNTRIES, *OTHERS, RARE]]
     pages.append(Page("Madame Curie", "#REDIRECT [[Marie Curie]]", redirect="Marie Curie"))
-    for number in range(MAXIMUM):
+    for number in range(WALKS):
         city, other = chance.sample(range(len(CITIES)), 2)
         far = "[[Paris, Texas|Paris]]" if number % 9 == 0 else f"[[{RARE}]]"
         filler = " ".join(chance.choices(WORDS[:-1], k=30))
@@ -83,7 +85,7 @@ def folder(tmp_path, monkeypatch):
     for name in given:
         next(write for ending, write in writers.items() if name.endswith(ending))(tmp_path / name)
     names = " ".join([*PEOPLE, *CITIES, *COUNTRIES, *OTHERS]).replace(",", "").split()
-    letters = [letter for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789,'"]
+    letters = list("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789,'")
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "/", "*", *WORDS, *names, *letters]
     (encoder,) = {command[command.index("--bert") + 1] for command in commands() if "--bert" in command}
     encoders.write_small(tmp_path / encoder, [*pieces, *(f"##{one}" for one in letters)], longest=512, spread=0.2)
@@ -104,7 +106,7 @@ def test_every_command_leads_to_the_next(ebert, folder):
     assert (imported.dimension, imported.find("Paris, Texas").title) == (DIMENSION, "Paris, Texas")
     assert imported.describe()["dtype"] == "float16"
     first, second = (Vectors.open(name).candidates("Paris") for name in ("first-table", "enwiki-2018-table"))
-    assert [one.title for one in first] == [one.title for one in second] == ["Paris", "Paris, Texas"]
+    assert [one.entity.title for one in first] == [one.entity.title for one in second] == ["Paris", "Paris, Texas"]
     assert sum(one.count for one in first) > sum(one.count for one in second)  # without the documents
     assert Vectors.open("first-table").candidates(RARE) == []  # newer than the vectors
     table = Vectors.open("knowbert-table").candidates("Paris")

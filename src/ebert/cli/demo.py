@@ -1,4 +1,4 @@
-"""``ebert demo``: the real BERT answers questions with and without the entities that come with ebert, and links news."""
+"""``ebert demo``: the real BERT answers questions with and without entities, and ebert links news."""
 
 from dataclasses import asdict
 
@@ -37,7 +37,13 @@ def command(as_json: bool) -> None:
         model = EBert.from_pretrained("starter")
         asked, taught, linked = list(ask(model)), list(teach(model)), link(model)
     if as_json:
-        print_json({"asked": [asdict(one) for one in asked], "taught": [asdict(one) for one in taught], "linked": asdict(linked)})
+        print_json(
+            {
+                "asked": [asdict(one) for one in asked],
+                "taught": [asdict(one) for one in taught],
+                "linked": asdict(linked),
+            }
+        )
         return
     changed = [one for one in asked if one.before != one.after]
     click.secho(f"1. {len(asked)} questions to the same BERT, without and with the vector of who is meant", bold=True)

@@ -28,10 +28,11 @@ CITIES = ["Paris", "Warsaw", "Rome", "Berlin", "Vienna", "Zürich"]
 COUNTRIES = ["France", "Poland", "Italy", "Germany", "Austria", "Switzerland"]
 OTHERS = ["Paris, Texas", "Paris Hilton", "University of Paris"]
 RARE = "Vienna Prater"  # in the dump, without a vector
-WORDS = (
+FILLER = (
     "a after and as before by city early first for from he his in it its later left long many moved near of on "
     "returned river she studied teacher that the then to town travelled was went where winter with work years ."
-).split()
+)
+WORDS = FILLER.split()
 WALKS = 470  # pages: the held-out documents are chosen first, from 400
 
 

@@ -351,4 +351,7 @@ def test_the_demo_shows_more_right_answers_and_leaves_the_starter_as_it_is(ebert
     before, after = (sum(one["fact"] == one[when] for one in asked) for when in ("before", "after"))
     assert after > before > 0
     assert [one["after"] for one in taught] == ["German", "composer"]
+    linked = done.json["linked"]
+    assert (linked["documents"], linked["f1"] > 30) == (40, True)
+    assert [sentence.count("[[") > 1 for sentence in linked["sentences"]] == [True, True]
     assert list(Vectors.open(get_starter() / "vectors").added()) == []

@@ -323,8 +323,8 @@ def test_json_lines():
         "text": "Café 😀 Rome",
         "mentions": [
             {
-                "start": 7, "end": 11, "text": "Rome", "entity": "Rome", "url": "https://en.wikipedia.org/wiki/Rome",
-                "probability": 0.75, "null_probability": 0.25,
+                "start": 7, "end": 11, "text": "Rome", "entity": "Rome", "wikidata": None, "id": None,
+                "url": "https://en.wikipedia.org/wiki/Rome", "probability": 0.75, "null_probability": 0.25,
                 "candidates": [{"entity": "Rome", "prior": 1.0, "score": 1.0986, "probability": 0.75}],
             }
         ],
@@ -340,7 +340,8 @@ def test_html_is_escaped_and_keeps_the_text():
     assert page.count("<mark ") == 2
     assert page.count("<a href=") == 1
     assert "<i>" not in page
-    assert "Rome &amp; &lt;i&gt;&#x27;: 75.0%" in page
+    assert "title='Rome &amp; &lt;i&gt;&#x27;\nRome &amp; &lt;i&gt;&#x27;: 75.0%\nno entity: 25.0%'" in page
+    assert "data-entity='Mine'" in page  # which is what print shows
     assert page.startswith("<!doctype html>")
     assert page.endswith("</html>\n")
 

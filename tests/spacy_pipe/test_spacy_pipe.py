@@ -42,7 +42,19 @@ def plain(doc):
 def expected(mentions, label="ENTITY"):
     """The same, said by a linker."""
     return [
-        (m.start, m.end, label, m.entity, m.probability, m.null, [dataclasses.asdict(c) for c in m.candidates], m.url)
+        (
+            m.start,
+            m.end,
+            label,
+            m.entity,
+            m.probability,
+            m.null,
+            [dataclasses.asdict(c) for c in m.candidates],
+            m.url,
+            m.entity,
+            m.wikidata_id,
+            m.id,
+        )
         for m in mentions
     ]
 
@@ -50,16 +62,16 @@ def expected(mentions, label="ENTITY"):
 def close(values):
     """Numbers that may differ in the last bits, as batches of other sizes are summed in another order."""
     rows = []
-    for *place, probability, null, candidates, url in values:
-        rows.append((*place, url, [(c["title"], c["prior"]) for c in candidates]))
+    for *place, probability, null, candidates, url, title, number, own in values:
+        rows.append((*place, url, title, number, own, [(c["title"], c["prior"]) for c in candidates]))
         rows.append(pytest.approx([probability, null, *(c["probability"] for c in candidates)], abs=1e-5))
     return rows
 
 
 def numbers(values):
     rows = []
-    for *place, probability, null, candidates, url in values:
-        rows.append((*place, url, [(c["title"], c["prior"]) for c in candidates]))
+    for *place, probability, null, candidates, url, title, number, own in values:
+        rows.append((*place, url, title, number, own, [(c["title"], c["prior"]) for c in candidates]))
         rows.append([probability, null, *(c["probability"] for c in candidates)])
     return rows
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ebert._options import option
 from ebert.bulk.job import BulkJob, RowResults, each, identify, together
 from ebert.bulk.rows import BadRow, Row
+from ebert.linking.options import PRECISION_HELP, LinkPrecision
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +22,7 @@ class LinkJob(BulkJob):
     """Finds and links the entities of every row."""
 
     kind: ClassVar[str] = "link"
-    decisive: ClassVar[tuple[str, ...]] = ("threshold", "rounds", "candidates")
+    decisive: ClassVar[tuple[str, ...]] = ("threshold", "rounds", "candidates", "precision")
 
     linker: str
     """A linker's folder, or a model's for linking without training."""
@@ -29,13 +30,15 @@ class LinkJob(BulkJob):
     threshold: float | None = option(None, "Leave out mentions that are less probable.", low=0, high=1)
     rounds: int | None = option(None, "Iterations of refinement; 1 is none.", low=1)
     candidates: int | None = option(None, "How many candidates of each mention to write.  [default: all]", low=0)
+    precision: LinkPrecision = option("auto", PRECISION_HELP)
     device: str | None = option(None, "Where the encoder runs: cpu, cuda, mps, ...")
 
     def load(self, *, device: str | None = None) -> "LinkWorker":
         """Load the linker."""
         from ebert.linking.linker import Linker
 
-        how: dict[str, Any] = {"vectors": self.vectors, "rounds": self.rounds, "device": device or self.device}
+        how: dict[str, Any] = {"vectors": self.vectors, "rounds": self.rounds, "precision": self.precision}
+        how["device"] = device or self.device
         return LinkWorker(self, Linker.from_pretrained(self.linker, **how))
 
 
@@ -80,7 +83,7 @@ def _schema() -> "pa.Schema":
     whole, text, real = pa.int64(), pa.string(), pa.float64()
     candidate = {"entity": text, "prior": real, "score": real, "probability": real}
     mention = {
-        "start": whole, "end": whole, "text": text, "entity": text, "url": text, "probability": real,
-        "null_probability": real, "candidates": pa.list_(pa.struct(candidate)),
+        "start": whole, "end": whole, "text": text, "entity": text, "wikidata": text, "id": text,
+        "url": text, "probability": real, "null_probability": real, "candidates": pa.list_(pa.struct(candidate)),
     }  # fmt: skip
     return pa.schema({"row": whole, "id": text, "text": text, "mentions": pa.list_(pa.struct(mention))})

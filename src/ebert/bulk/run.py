@@ -30,7 +30,7 @@ from ebert.bulk.rows import Row, RowReader, need_pyarrow
 from ebert.bulk.worker import ATTEMPTS, KEY, MOST, ROWS, BulkTask, read_report
 from ebert.errors import EbertError
 
-ROW_FORMAT = "rows 1"  # what a row looks like; shards of another one are not mixed with these
+ROW_FORMAT = "rows 2"  # what a row looks like; shards of another one are not mixed with these
 FORMAT = 1
 ERRORS, METRICS = "errors.jsonl", "metrics.json"
 

@@ -5,12 +5,13 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
 from ebert._io.progress import say
 from ebert.errors import EbertError
+from ebert.linking.options import PRECISION_HELP, LinkPrecision
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -22,6 +23,9 @@ json_option = click.option(
 )
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace what is at --out.")
 device_option = click.option("--device", help="Where the encoder runs: cpu, cuda, mps, ...")
+precision_option = click.option(
+    "--precision", type=click.Choice(get_args(LinkPrecision)), default="auto", show_default=True, help=PRECISION_HELP
+)
 dtype_option = click.option("--dtype", type=click.Choice(DTYPES), help="The encoder's number type.")
 vectors_option = click.option("--vectors", help="Where the model's store is now, if it has moved.")
 

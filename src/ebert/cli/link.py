@@ -132,11 +132,12 @@ def search(learning_rates: str | None, batches: str | None, out: Path, as_json: 
 @click.option("--out", type=common.PATH,
               help="Write to a file instead of standard output; an existing file is replaced at the end.")  # fmt: skip
 @common.device_option
+@common.precision_option
 @common.json_option
 def run(
     linker: str, file: tuple[str, ...], text: tuple[str, ...], lines: bool, layout: str | None, vectors: str | None,
     given: str | None, threshold: float | None, rounds: int | None, form: str, out: Path | None, device: str | None,
-    as_json: bool,
+    precision: Any, as_json: bool,
 ) -> None:  # fmt: skip
     """Link texts: files, folders, JSONL with a 'text' in each line, or standard input if none are given (or for '-').
 
@@ -161,7 +162,7 @@ def run(
     with models.loading(linker):
         from ebert.linking.linker import Linker
 
-        loaded = Linker.from_pretrained(linker, vectors=vectors, rounds=rounds, device=device)
+        loaded = Linker.from_pretrained(linker, vectors=vectors, rounds=rounds, precision=precision, device=device)
     use_candidates(loaded, given)
     linked = loaded.stream(_documents(file, text, lines, layout), threshold=threshold)
     parts = output(linked, "jsonl" if as_json else form)

@@ -10,7 +10,7 @@ from ebert._io.progress import say
 from ebert._options import cli_options
 from ebert.cli import common, models
 from ebert.errors import EbertError
-from ebert.linking.options import CandidateOptions, Mask, PriorOptions, Variant, WikipediaOptions
+from ebert.linking.options import CandidateOptions, LinkPrecision, Mask, PriorOptions, Variant, WikipediaOptions
 
 if TYPE_CHECKING:
     from ebert.linking.candidates.dictionary import Dictionary
@@ -200,13 +200,14 @@ def wikipedia(
 @click.option("--mask", type=click.Choice(get_args(Mask)), help="For a model that links without training.")
 @click.option("--out", type=common.PATH, help="Write all figures, per document too, to a JSON file.")
 @click.option("--against", help="Such a file of another linker, to show the difference and its interval.")
+@common.precision_option
 @common.device_option
 @common.json_option
 def evaluate(
     linker: str, data: str, given_mentions: bool, prior_only: bool, tune: str | None, threshold: float | None,
     layout: str | None, ids: str | None, given: str | None, vectors: str | None, rounds: int | None,
-    variant: Variant | None, mask: Mask | None, out: Path | None, against: str | None, device: str | None,
-    as_json: bool,
+    variant: Variant | None, mask: Mask | None, out: Path | None, against: str | None, precision: Any,
+    device: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Evaluate a linker on labelled DATA by strong match: same start, end and entity. All figures are in percent.
 
@@ -237,7 +238,7 @@ def evaluate(
     reading = read(data, layout)
     known = read_ids(ids) if ids else None
     tool, store, options = _tool(
-        linker, prior_only, tune, known, threshold, given, vectors, rounds, variant, mask, device
+        linker, prior_only, tune, known, threshold, given, vectors, rounds, variant, mask, precision, device
     )
     resolver = TitleResolver(store, known)
     resolved = resolver.documents(reading.documents)
@@ -297,7 +298,7 @@ def use_candidates(linker: "Linker", given: str | None) -> None:
 def _tool(
     linker: str, prior_only: bool, tune: str | None, ids: Mapping[int, str] | None, threshold: float | None,
     given: str | None, vectors: str | None, rounds: int | None, variant: Variant | None, mask: Mask | None,
-    device: str | None,
+    precision: LinkPrecision, device: str | None,
 ) -> "tuple[Links, Vectors, dict[str, Any]]":  # fmt: skip
     """Open what is to be judged, its store, and what is said of it."""
     from ebert.vectors import layout
@@ -331,7 +332,9 @@ def _tool(
     with models.loading(linker):
         from ebert.linking.linker import Linker
 
-        how: dict[str, Any] = {"rounds": rounds, "variant": variant, "mask": mask, "device": device}
+        how: dict[str, Any] = {
+            "rounds": rounds, "variant": variant, "mask": mask, "precision": precision, "device": device,
+        }  # fmt: skip
         loaded = Linker.from_pretrained(linker, vectors=vectors, **how)
     use_candidates(loaded, given)
     return loaded, loaded.vectors, {"threshold": loaded.threshold if threshold is None else threshold}

@@ -8,7 +8,7 @@ import click
 from ebert import _names
 from ebert._io.progress import say
 from ebert._options import cli_options
-from ebert.cli.common import device_option, json_option, print_json, vectors_option
+from ebert.cli.common import device_option, json_option, precision_option, print_json, vectors_option
 from ebert.errors import EbertError
 from ebert.serve.options import Limits, ServeOptions
 
@@ -19,12 +19,13 @@ from ebert.serve.options import Limits, ServeOptions
 @vectors_option
 @click.option("--keep", is_flag=True, help="Write added entities into the store; otherwise they go with the service.")
 @device_option
+@precision_option
 @cli_options(ServeOptions)
 @cli_options(Limits, into="limits")
 @json_option
 def command(
-    model: str, linker: str | None, vectors: str | None, keep: bool, device: str | None, as_json: bool,
-    options: ServeOptions, limits: Limits,
+    model: str, linker: str | None, vectors: str | None, keep: bool, device: str | None, precision: Any,
+    as_json: bool, options: ServeOptions, limits: Limits,
 ) -> None:  # fmt: skip
     """Serve a model over HTTP: a web page, and JSON for programs.
 
@@ -67,6 +68,6 @@ def command(
     def load() -> Any:
         from ebert.serve.work import load
 
-        return load(model, linker, vectors=vectors, keep=keep, device=device)
+        return load(model, linker, vectors=vectors, keep=keep, device=device, precision=precision)
 
     Server(chosen, opened, load, ready=lambda: say("ready; Ctrl-C ends it")).run()

@@ -88,8 +88,9 @@ class LinkedMention:
     probability: float
     null: float
     candidates: tuple[Scored, ...]  # the most likely first
-    url: str | None = None  # of the entity's Wikipedia page; None for one of your own
+    url: str | None = None  # of the entity's Wikipedia page; for one of your own its id if that is a URL, or None
     wikidata_id: str | None = None  # such as Q9617, if the store knows it
+    id: str | None = None  # your own, of an entity that was added with one
 
 
 @dataclass(frozen=True, slots=True)

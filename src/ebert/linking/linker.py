@@ -1,12 +1,9 @@
-"""`Linker`: finds the entities in a text and links them.
+"""`Linker`: finds the entities in a text and links them."""
 
-On disk it is a folder with weights, tokenizer and W, how it reads and finds spans, and which store it belongs to.
-"""
-
-import math
+import copy
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast, overload
@@ -14,17 +11,17 @@ from urllib.parse import quote
 
 import torch
 
-from ebert import __version__, _names
-from ebert._io import files, trusted
-from ebert.bert.load import load_tokenizer
+from ebert import _names
 from ebert.errors import EbertError
-from ebert.finetuning.folder import ALIGNMENT, FORMAT, load_module, no_linker, of_run, read_info, writing
+from ebert.finetuning.folder import no_linker, of_run
 from ebert.finetuning.options import split_options
-from ebert.linking.adapter import ADAPTER, load_adapter, save_adapter
+from ebert.linking import folder as folders
 from ebert.linking.candidates.generator import CandidateGenerator, Given, generator_of
 from ebert.linking.candidates.given import read_candidates
 from ebert.linking.document import Document, Linked, LinkedMention, Scored, Span
-from ebert.linking.options import CandidateOptions, LinkerOptions, LinkTrainingOptions, Mask, Variant
+from ebert.linking.folder import INFO
+from ebert.linking.options import CandidateOptions, LinkerOptions, LinkPrecision, LinkTrainingOptions, Mask, Variant
+from ebert.linking.precision import computing, suited
 from ebert.linking.refine import ChunkState, Verdict, refine
 from ebert.linking.scorer import Batcher, EntityVectors, LinkingModel, unaligned
 from ebert.linking.sequences import OVERLAPPING, Chunk, Chunker, LinkSequence
@@ -32,11 +29,10 @@ from ebert.model import folder as models
 from ebert.model.alignment import Alignment
 from ebert.model.batching import budget_on, in_order, windows
 from ebert.model.ebert import EBert
-from ebert.model.encoder import Encoder, evaluating, fast_bf16, fingerprint, move
+from ebert.model.encoder import Encoder, evaluating
 from ebert.vectors.entity import Entity
-from ebert.vectors.store import Vectors, reopen
+from ebert.vectors.store import Vectors
 
-INFO, VECTORS = "linker.json", "vectors"
 WINDOW = 16  # documents looked at together: enough to fill batches, few enough to stream
 NO_VECTORS = "a linker needs entity vectors: give a model made by 'ebert align' instead of an encoder"
 
@@ -70,10 +66,12 @@ class Linker:
         self.null_shift = null_shift  # added to the null entity's score; see `ebert.linking.train.tune`
         self.trained_with = trained_with  # the candidates, if not those of the mention table
         self.dropped: Counter[str] = Counter()
-        self.tokenizer, self.name, self._encoder = encoder.tokenizer, encoder.name, encoder
+        self.tokenizer, self.name, self.encoder = encoder.tokenizer, encoder.name, encoder
         self._entities = EntityVectors(vectors, alignment)
         self._chunker = Chunker(encoder.tokenizer, most=min(options.chunk, encoder.longest))
         self.batcher = Batcher(encoder, self._entities, options)
+        self.precision: LinkPrecision = "fp32"
+        self._computing = module  # what stands in for the module in another precision
 
     def __repr__(self) -> str:
         own, store = self.options, str(self.vectors.path)
@@ -118,13 +116,15 @@ class Linker:
     def from_pretrained(
         cls, name: str | Path, *, vectors: Vectors | str | Path | None = None, generator: Given = None,
         rounds: int | None = None, variant: Variant | None = None, mask: Mask | None = None,
-        device: str | torch.device | None = None, model: EBert | None = None, **hub: Any,
+        precision: LinkPrecision = "auto", device: str | torch.device | None = None, model: EBert | None = None,
+        **hub: Any,
     ) -> "Linker":  # fmt: skip
         """Load a linker, the best one of a training run, or a model of `ebert align` (zero-shot, one round).
 
         The name is "starter", a folder or a hub id. `vectors` says where the store is now, if not where it was;
         `generator` finds spans in another way. A model can link in another `variant` or with another `mask`; a linker
-        was trained for its own. A `model` that is loaded already is used where the linker is an adapter to it.
+        was trained for its own. A `model` that is loaded already is used where the linker is an adapter to it. It
+        computes in fp32, bf16 or int8; `auto` is what suits the processor for an adapter, and fp32 for other linkers.
         """
         folder = of_run(_names.resolve(name, "linker", **hub), INFO)
         if (folder / INFO).is_file():
@@ -132,7 +132,7 @@ class Linker:
                 raise EbertError(
                     f"{folder} is a trained linker, whose variant and mask are given; they are a choice for models"
                 )
-            linker = cls._load(folder, vectors, generator, device, model)
+            linker = folders.load(cls, folder, vectors=vectors, generator=generator, device=device, model=model)
         elif (folder / models.INFO).is_file():
             model = model or EBert.from_pretrained(folder, vectors=vectors, device=device)
             linker = cls.zero_shot(model, variant=variant or "e-bert-mlm", mask=mask, generator=generator)
@@ -140,42 +140,8 @@ class Linker:
             raise no_linker(folder)
         if rounds is not None:
             linker.options = replace(linker.options, rounds=rounds)
+        linker.compute_in(precision)
         return linker
-
-    @classmethod
-    def _load(
-        cls, folder: Path, vectors: Vectors | str | Path | None, generator: Given, device: str | torch.device | None,
-        model: EBert | None = None,
-    ) -> "Linker":  # fmt: skip
-        info = read_info(folder, INFO, "linker")
-        try:
-            options = LinkerOptions(**info["options"])
-            if generator is None and info["generator"] is not None:
-                generator = CandidateOptions(**info["generator"])
-            threshold, shift = float(info["threshold"]), float(info.get("null_shift", 0.0))
-            if not math.isfinite(threshold + shift):
-                raise ValueError(f"threshold {threshold} and null_shift {shift} are not numbers")
-            more: dict[str, Any] = {"threshold": threshold, "trained_with": info.get("trained_with")}
-            if options.adapter:
-                model = _fitting(folder, model) or EBert.from_pretrained(folder, vectors=vectors, device=device)
-                dtype = torch.bfloat16 if fast_bf16(model.encoder.device) else None
-                linker = cls.fresh(model, options=options, generator=generator, null_shift=shift, dtype=dtype, **more)
-                load_adapter(linker.module, folder / ADAPTER)
-                return linker
-            part, ours = info["vectors"], trusted.known(info.get("saved_here"), info["vectors"]["name"])
-            store = reopen(folder, part["name"], part["fingerprint"], vectors, ours=ours)
-            name = str(info["encoder"])
-        except EbertError:
-            raise
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise EbertError(f"{folder / INFO} is damaged ({error}); train the linker again") from None
-        module = load_module(folder, partial(LinkingModel, new_head=options.new_head), "linker")
-        move(module, device)
-        encoder = Encoder(module.encoder, load_tokenizer(folder), name)
-        return cls(
-            module, encoder, store, Alignment.load(folder / ALIGNMENT), options=options, generator=generator,
-            null_shift=shift, **more,
-        )  # fmt: skip
 
     @classmethod
     def train(
@@ -213,42 +179,22 @@ class Linker:
 
     def save_pretrained(self, folder: str | Path, *, include_vectors: bool = False) -> None:
         """Write the linker into a folder; the store is named in it, or copied into it (`include_vectors`)."""
-        store, spans = self.vectors, self.generator
-        if store.temporary and not include_vectors:
-            raise EbertError(
-                "the linker's store lives in memory only; save it first (Vectors.save) and open it from there"
-            )
-        name = VECTORS if include_vectors else str(store.path)
-        info = {
-            "encoder": self.name,
-            "vectors": {"name": name, "fingerprint": store.fingerprint},
-            "saved_here": trusted.mark(name),
-            "options": asdict(self.options),
-            "generator": spans.settings,
-            "trained_with": spans.describe() if spans.settings is None else self.trained_with,
-            "threshold": self.threshold,
-            "null_shift": self.null_shift,
-        }
-        if self.options.adapter:
-            with files.replacing_folder(Path(folder), overwrite=True, marker=INFO) as new:
-                models.save(
-                    new, self._encoder, store, self.alignment, include_vectors=include_vectors, include_encoder=None
-                )
-                save_adapter(self.module, new / ADAPTER)
-                files.write_json(new / INFO, {"ebert": __version__, "format": FORMAT, **info})
-            return
-        with writing(folder, INFO, info, self.module, self.tokenizer, self.alignment) as new:
-            if include_vectors:
-                store.save(new / VECTORS).close()
+        folders.save(self, Path(folder), include_vectors=include_vectors)
 
     def with_vectors(self, vectors: Vectors) -> "Linker":
         """Return the same linker with another store of the same words: a copy that takes other entities, say."""
         if vectors.fingerprint != self.vectors.fingerprint:
             raise EbertError(f"{vectors.path} has other words than the store of the linker; train a linker with it")
-        return Linker(
-            self.module, self._encoder, vectors, self.alignment, options=self.options, threshold=self.threshold,
-            generator=self.generator.with_vectors(vectors), null_shift=self.null_shift, trained_with=self.trained_with,
-        )  # fmt: skip
+        twin = copy.copy(self)
+        twin.vectors, twin.dropped, twin._entities = vectors, Counter(), EntityVectors(vectors, self.alignment)
+        twin.generator = self.generator.with_vectors(vectors)
+        twin.batcher = Batcher(self.encoder, twin._entities, self.options)
+        return twin
+
+    def compute_in(self, precision: LinkPrecision) -> None:
+        """Compute in another precision from now on; `auto` is what suits the processor. What was trained stays."""
+        self.precision = suited(precision, self.module.device, adapter=self.options.adapter)
+        self._computing = computing(self.module, self.precision)
 
     @property
     def generator(self) -> CandidateGenerator:
@@ -357,8 +303,8 @@ class Linker:
         def run(batch: Sequence[LinkSequence]) -> list[list[Verdict]]:
             if before_batch is not None:
                 before_batch()
-            with evaluating(self.module):
-                scores = self.module(**self.batcher(batch))["scores"]  # (spans, 1 + choices)
+            with evaluating(self._computing):
+                scores = self._computing(**self.batcher(batch))["scores"]  # (spans, 1 + choices)
                 scores[:, 0] += self.null_shift if shift is None else shift
                 rows = zip(scores.tolist(), scores.softmax(-1).tolist(), strict=True)
             return [[Verdict.of(placed, *next(rows)) for placed in one.spans] for one in batch]
@@ -386,15 +332,17 @@ class Linker:
         return LinkedMention(
             span.start, span.end, text[span.start : span.end], verdict.entity, verdict.probabilities[1 + verdict.best],
             verdict.null, tuple(sorted(candidates, key=lambda one: -one.probability)), self.url(verdict.entity),
-            entity.qid if entity is not None else None,
+            entity.qid if entity is not None else None, self._entities.id_of(verdict.entity),
         )  # fmt: skip
 
     # Entities
 
     def url(self, title: str) -> str | None:
-        """Return the address of an entity's Wikipedia page, or None for one of your own."""
-        entity = self._entities.find(title)
-        if entity is None or (entity.added and entity.wikidata is None):
+        """Return the address of an entity's Wikipedia page; for one of your own its id if that is a URL, or None."""
+        entity, own = self._entities.find(title), self._entities.id_of(title)
+        if own is not None and own.startswith(("https://", "http://")):
+            return own
+        if entity is None or ((entity.added or own is not None) and entity.wikidata is None):
             return None
         made = self.vectors.info.made.get("corpus")
         language = made.get("language", "en") if isinstance(made, dict) else "en"
@@ -415,14 +363,3 @@ class Linker:
         if report.bad:
             raise EbertError(f"{title!r} was not added: {report.bad[0].reason}")
         return self.vectors.known(title)
-
-
-def _fitting(folder: Path, model: EBert | None) -> EBert | None:
-    """Return a model that a linker's adapter was trained on top of, or raise `EbertError` if it was another one."""
-    info = models.ModelInfo.read(folder)
-    if model is not None and (
-        fingerprint(model.encoder, model.tokenizer) != info.encoder.fingerprint
-        or (model.vectors is not None and model.vectors.fingerprint != info.vectors.fingerprint)
-    ):
-        raise EbertError(f"{model!r} is not the model that the linker in {folder} belongs to; leave it out")
-    return model

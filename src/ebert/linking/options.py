@@ -13,6 +13,11 @@ Variant = Literal["e-bert-mlm", "wikipedia2vec-bert-mlm", "wikipedia2vec-bert-ra
 Block = Literal["markers", "copy", "mask"]
 Overlaps = Literal["surest", "together"]
 Rule = Literal["longest", "probability"]
+LinkPrecision = Literal["auto", "fp32", "bf16", "int8"]
+PRECISION_HELP = (
+    "What the encoder computes in: fp32, bf16, int8 (CPUs only), or auto: what suits the processor for an adapter, and "
+    "fp32 for other linkers."
+)
 BATCHES = (16, 32, 64, 128)
 """Batch sizes of the paper's grid; its learning rates are those of every fine-tuning."""
 

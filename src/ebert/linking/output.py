@@ -22,7 +22,10 @@ article { white-space: pre-wrap; overflow-wrap: anywhere; margin-bottom: 2em; }
 h2 { font-size: 1em; color: #555; border-bottom: 1px solid #ddd; }
 mark { border-radius: .2em; padding: 0 .15em; color: inherit; }
 mark a { color: inherit; text-decoration: none; border-bottom: 1px solid #555; }
-@media (prefers-color-scheme: dark) {
+@media print {
+ mark::after { content: " [" attr(data-entity) "]"; font-size: .8em; color: #555; }
+}
+@media screen and (prefers-color-scheme: dark) {
  body { background: #181818; color: #ddd; } h2 { color: #aaa; border-color: #444; } mark { color: #111; }
 }
 </style>
@@ -71,7 +74,10 @@ def brackets(linked: Linked) -> str:
 
 
 def article(linked: Linked) -> str:
-    """Write a document as HTML, links highlighted: the surer, the stronger; hovering shows what else was weighed."""
+    """Write a document as HTML, links highlighted: the surer, the stronger.
+
+    Hovering shows the title and what else was weighed; on paper the title stands behind the words.
+    """
     text = linked.document.text
     parts, done = [f"<h2>{escape(linked.document.id)}</h2>\n<article dir='auto'>"], 0
     for mention in linked.mentions:
@@ -81,7 +87,8 @@ def article(linked: Linked) -> str:
             surface = f"<a href='{escape(mention.url)}'>{surface}</a>"
         parts += [
             escape(text[done : mention.start]),
-            f"<mark style='background: color-mix(in srgb, gold {strength}%, white)' title='{escape(_hint(mention))}'>",
+            f"<mark style='background: color-mix(in srgb, gold {strength}%, white)' title='{escape(_hint(mention))}' "
+            f"data-entity='{escape(mention.entity)}'>",
             surface,
             "</mark>",
         ]
@@ -90,9 +97,10 @@ def article(linked: Linked) -> str:
 
 
 def _hint(mention: LinkedMention) -> str:
-    """Return the candidates with their probabilities, one per line."""
+    """Return the title with its ids, and the candidates with their probabilities, one per line."""
+    named = " · ".join(filter(None, (mention.entity, mention.wikidata_id, mention.id)))
     others = [f"{one.title}: {one.probability:.1%}" for one in mention.candidates[:5]]
-    return "\n".join([*others, f"no entity: {mention.null:.1%}"])
+    return "\n".join([named, *others, f"no entity: {mention.null:.1%}"])
 
 
 def mention_value(mention: LinkedMention) -> dict[str, Any]:
@@ -102,6 +110,8 @@ def mention_value(mention: LinkedMention) -> dict[str, Any]:
         "end": mention.end,
         "text": mention.text,
         "entity": mention.entity,
+        "wikidata": mention.wikidata_id,
+        "id": mention.id,
         "url": mention.url,
         "probability": round(mention.probability, 6),
         "null_probability": round(mention.null, 6),

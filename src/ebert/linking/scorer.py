@@ -177,6 +177,7 @@ class EntityVectors:
     def __init__(self, vectors: Vectors, alignment: Alignment) -> None:
         self.vectors, self.alignment = vectors, alignment
         self.find = lru_cache(REMEMBERED)(vectors.find)
+        self.id_of = lru_cache(REMEMBERED)(self._id_of)
         self._stamp = vectors.stamp
 
     def refresh(self) -> None:
@@ -184,6 +185,12 @@ class EntityVectors:
         if self._stamp != self.vectors.stamp:
             self._stamp = self.vectors.stamp
             self.find.cache_clear()
+            self.id_of.cache_clear()
+
+    def _id_of(self, title: str) -> str | None:
+        """Return the own id that an entity was added with, or None."""
+        entity = self.find(title)
+        return None if entity is None else self.vectors.id_of(entity)
 
     def project(self, titles: Iterable[str]) -> Tensor:
         """Return the projected vectors of entities that there are, (titles, width)."""

@@ -36,7 +36,7 @@ class EightBitLinear(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Multiply."""
-        product: Tensor = torch.ops.quantized.linear_dynamic(inputs, self._packed, not _has_vnni())
+        product: Tensor = torch.ops.quantized.linear_dynamic(inputs, self._packed, not has_vnni())
         return product
 
 
@@ -45,15 +45,20 @@ def quantize(model: EBert) -> EBert:
     if model.encoder.device.type != "cpu":
         raise EbertError("8-bit inference is for CPUs; on a GPU use --precision float16 or bfloat16")
     try:
-        for parent in list(model.encoder.base_model.modules()):
-            for name, layer in list(parent.named_children()):
-                if type(layer) is nn.Linear:
-                    setattr(parent, name, EightBitLinear(layer))
+        quantize_layers(model.encoder.base_model)
     except (AttributeError, RuntimeError) as error:
         raise EbertError(f"this torch cannot compute in 8 bits here ({error}); use --precision float32") from None
     return model
 
 
-def _has_vnni() -> bool:
+def quantize_layers(body: nn.Module) -> None:
+    """Turn the linear layers of a module into 8-bit ones, in place."""
+    for parent in list(body.modules()):
+        for name, layer in list(parent.named_children()):
+            if type(layer) is nn.Linear:
+                setattr(parent, name, EightBitLinear(layer))
+
+
+def has_vnni() -> bool:
     """Whether the processor adds products of 8-bit integers without overflow; where it cannot be told, it does not."""
     return bool(flags() & {"avx_vnni", "avx512_vnni"})

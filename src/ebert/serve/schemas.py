@@ -139,9 +139,11 @@ class LinkCandidate(ReplyBody):
 class LinkMention(FilledMention):
     """A span of the text that names an entity."""
 
-    url: str | None
+    wikidata: Annotated[str | None, Field(description="Such as Q9617, if the store knows it.")]
+    id: Annotated[str | None, Field(description="Your own, of an entity that was added with one.")]
+    url: Annotated[str | None, Field(description="Of the Wikipedia page; of an entity of your own its id, if a URL.")]
     probability: float
-    null_probability: float
+    null_probability: Annotated[float, Field(description="Of no entity.")]
     candidates: list[LinkCandidate]
 
 
@@ -272,6 +274,7 @@ class LinkerInfo(ReplyBody):
     name: str
     rounds: int
     strategy: str
+    precision: Annotated[str, Field(description="What the encoder computes in: fp32, bf16 or int8.")]
 
 
 class LimitsInfo(ReplyBody):

@@ -13,7 +13,9 @@ import torch
 from ebert import _names
 from ebert.errors import EbertError
 from ebert.linking.document import Document, Linked, LinkedMention
-from ebert.linking.linker import INFO, Linker
+from ebert.linking.folder import INFO
+from ebert.linking.linker import Linker
+from ebert.linking.options import LinkPrecision
 from ebert.linking.output import mention_value
 from ebert.model.batching import budget_on, plan
 from ebert.model.ebert import EBert
@@ -59,12 +61,14 @@ class Loaded:
 
 
 def load(
-    model: str, linker: str | None = None, *, vectors: str | None = None, keep: bool = False, device: str | None = None
-) -> Loaded:
+    model: str, linker: str | None = None, *, vectors: str | None = None, keep: bool = False,
+    device: str | None = None, precision: LinkPrecision = "auto",
+) -> Loaded:  # fmt: skip
     """Load a model folder or the starter, and a linker's folder.
 
     Without a linker the model links by the one in its folder, or without training if its store has a mention table.
     With `keep`, entities that are added go into the stores themselves; otherwise into copies that the service drops.
+    The linker computes in a `precision`.
     """
     ebert = EBert.from_pretrained(model, vectors=vectors, device=device)
     if ebert.vectors is None:
@@ -76,28 +80,30 @@ def load(
     store = name if model == "starter" and vectors is None else place.name
     if linker is not None:
         moved = vectors is not None
-        own = _linker(linker, ebert, place, moved=moved, keep=keep, device=device)
+        own = _linker(linker, ebert, place, moved=moved, keep=keep, device=device, precision=precision)
         return Loaded(name, ebert, own, Path(linker).name, keep, store)
     assert ebert.vectors is not None
     folder = _names.resolve(model, "model")
     if (folder / INFO).is_file():  # it has a trained linker with it
-        return Loaded(name, ebert, Linker.from_pretrained(folder, model=ebert), name, keep, store)
+        return Loaded(name, ebert, Linker.from_pretrained(folder, model=ebert, precision=precision), name, keep, store)
     if not ebert.vectors.describe()["surfaces"]:
         return Loaded(name, ebert, None, None, keep, store)
-    return Loaded(name, ebert, Linker.zero_shot(ebert), f"{name} (not trained to link)", keep, store)
+    untrained = Linker.zero_shot(ebert)
+    untrained.compute_in(precision)
+    return Loaded(name, ebert, untrained, f"{name} (not trained to link)", keep, store)
 
 
-def _linker(linker: str, model: EBert, place: Path, *, moved: bool, keep: bool, device: str | None) -> Linker:
+def _linker(linker: str, model: EBert, place: Path, *, moved: bool, keep: bool, **how: Any) -> Linker:
     """Load a linker; if it links to the model's store, with the same object, so that both know the same entities.
 
     If that store was `moved`, the linker names the place where it was, too.
     """
     try:
-        loaded = Linker.from_pretrained(linker, device=device)
+        loaded = Linker.from_pretrained(linker, **how)
     except EbertError:
         if not moved:
             raise
-        return Linker.from_pretrained(linker, vectors=model.vectors, device=device)
+        return Linker.from_pretrained(linker, vectors=model.vectors, **how)
     own = loaded.vectors
     if own.path.resolve() == place:
         assert model.vectors is not None
@@ -305,6 +311,7 @@ class Working:
         if loaded.linker is not None:
             options = loaded.linker.options
             linker = {"name": loaded.linker_name, "rounds": options.rounds, "strategy": options.strategy}
+            linker["precision"] = loaded.linker.precision
         encoder = Path(loaded.model.name)
         return {
             "name": loaded.name,

@@ -14,8 +14,11 @@ from spacy.tokens import Doc, Span
 from ebert.linking.document import LinkedMention
 
 Alignment = Literal["strict", "contract", "expand"]
+KbId = Literal["title", "wikidata"]
 
-EXTENSIONS = ("ebert_probability", "ebert_null", "ebert_candidates", "ebert_url")
+EXTENSIONS = (
+    "ebert_probability", "ebert_null", "ebert_candidates", "ebert_url", "ebert_title", "ebert_wikidata", "ebert_id",
+)  # fmt: skip
 """What a linked `Span` has after its underscore; None where nothing was linked."""
 
 MOVED = "mentions that were moved to the borders of tokens"
@@ -23,6 +26,7 @@ BETWEEN = "mentions that are not whole tokens"
 SHARED = "mentions in a token that a likelier one has"
 OVERLAPPING = "mentions that overlap an entity of another pipe"
 LINKED = "mentions that were linked already"
+WITHOUT_ID = "links without a Wikidata id, whose kb_id_ is empty"
 OVERWRITTEN = "entities of another pipe that were overwritten"
 
 
@@ -34,8 +38,9 @@ def register() -> None:
 
 
 def annotate(
-    doc: Doc, mentions: Sequence[LinkedMention], *, label: str, overwrite: bool, alignment_mode: Alignment
-) -> Counter[str]:
+    doc: Doc, mentions: Sequence[LinkedMention], *, label: str, overwrite: bool, alignment_mode: Alignment,
+    kb_id: KbId = "title",
+) -> Counter[str]:  # fmt: skip
     """Set the links of a document; count what was moved, left out or overwritten.
 
     A mention of the same tokens as an entity that is there already is a link of that entity, which keeps its label and
@@ -66,11 +71,16 @@ def annotate(
     if new:
         doc.ents = [*(entity for entity in doc.ents if entity.start not in gone), *new]
     for span, mention in linked:
+        identifier = mention.entity if kb_id == "title" else mention.wikidata_id or ""
+        counts[WITHOUT_ID] += not identifier
         for token in span:
-            token.ent_kb_id_ = mention.entity
+            token.ent_kb_id_ = identifier
         # Plain values, so that they survive Doc.to_bytes, and with it DocBin and nlp.pipe(n_process=...).
         candidates = [asdict(one) for one in mention.candidates]
-        for name, value in zip(EXTENSIONS, (mention.probability, mention.null, candidates, mention.url), strict=True):
+        values = (
+            mention.probability, mention.null, candidates, mention.url, mention.entity, mention.wikidata_id, mention.id,
+        )  # fmt: skip
+        for name, value in zip(EXTENSIONS, values, strict=True):
             span._.set(name, value)
     return +counts
 

@@ -23,7 +23,8 @@ from ebert._io import files, trusted
 from ebert._options import Options, option
 from ebert.errors import EbertError
 from ebert.linking.document import Document, LinkedMention
-from ebert.spacy.annotating import EXTENSIONS, Alignment, annotate, register
+from ebert.linking.options import PRECISION_HELP, LinkPrecision
+from ebert.spacy.annotating import EXTENSIONS, Alignment, KbId, annotate, register
 from ebert.text.passage import Mention
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class PipeOptions(Options):
     alignment_mode: Alignment = option(
         "expand", "A mention that is not whole tokens: `expand` or `contract` it, or leave it out (`strict`)."
     )
+    kb_id: KbId = option("title", "What `kb_id_` is: the `title` of an entity, or its `wikidata` id, if it is known.")
+    precision: LinkPrecision = option("auto", PRECISION_HELP)
     device: str | None = option(None, "Where the encoder runs: cpu, cuda, mps, ...")
     copy_linker: bool = option(
         False, "Whether `to_disk` and `to_bytes` write a copy of the linker and its store, not just where they are."
@@ -102,7 +105,7 @@ class EbertLinker(Pipe):
             path, vectors = self._place or (str(options.linker), options.vectors)
             try:
                 self._linker = Linker.from_pretrained(
-                    path, vectors=vectors, rounds=options.rounds, device=options.device
+                    path, vectors=vectors, rounds=options.rounds, precision=options.precision, device=options.device
                 )
             except EbertError as error:
                 raise EbertError(f"the pipe {self.name!r} cannot load its linker: {error}") from None
@@ -170,8 +173,9 @@ class EbertLinker(Pipe):
         options = self.options
         for doc, mentions in zip(docs, found, strict=True):
             self.counts += annotate(
-                doc, mentions, label=options.label, overwrite=options.overwrite, alignment_mode=options.alignment_mode
-            )
+                doc, mentions, label=options.label, overwrite=options.overwrite,
+                alignment_mode=options.alignment_mode, kb_id=options.kb_id,
+            )  # fmt: skip
 
     # Saving
 

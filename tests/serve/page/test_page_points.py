@@ -221,6 +221,7 @@ class TestLinks:
     def test_link(self, browser, page, size):
         to(page, "link")
         page.locator("#link-text").fill(TEXT)
+        page.locator("#link-rounds").select_option("3")
         page.get_by_role("button", name="Find entities").click()
         expect(page.locator(".linked .entity").first).to_contain_text("Adams")
         page.get_by_role("button", name="Earlier round").click()
@@ -232,7 +233,7 @@ class TestLinks:
         page.locator(".linked .entity").first.press("Enter")
         address = page.url
         values = parse_qs(address.partition("#link?")[2])
-        assert values == {"text": [TEXT], "step": ["2"], "least": ["5"], "chosen": ["0"]}
+        assert values == {"text": [TEXT], "rounds": ["3"], "step": ["2"], "least": ["5"], "chosen": ["0"]}
         with opened(browser, address, size=size) as other:
             expect(other.locator(".detail h2")).to_have_text(heading)
             expect(other.locator(".where")).to_contain_text("Round 2 of 3")

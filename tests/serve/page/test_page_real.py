@@ -140,7 +140,11 @@ class TestAnswers:
 
     def test_linking_round_by_round(self, page):
         page.get_by_role("tab", name="Link").click()
-        found = page.locator(".linked .entity")
+        found, where = page.locator(".linked .entity"), page.locator(".where")
+        expect(where).to_contain_text("Round 1 of 1")  # the linker's own
+        page.locator("#link-rounds").select_option("3")
+        page.get_by_role("button", name="Find entities").click()
+        expect(where).to_contain_text("Round 3 of 3")
         expect(found).to_have_count(5)
         titles = page.locator(".linked .entity .title").all_inner_texts()
         assert titles == ["The Beatles", "Hamburg", "Liverpool", "John Lennon", "Paul McCartney"]
@@ -149,7 +153,6 @@ class TestAnswers:
         assert sure[1] == min(sure)
         assert shades[1] != shades[0]
         expect(found.nth(1).locator(".sure")).to_have_text(f"{round(100 * sure[1])}%")
-        where = page.locator(".where")
         expect(where).to_have_text("Round 3 of 3: 5 entities, 1 new")
         page.get_by_role("button", name="Earlier round").click()
         expect(found).to_have_count(4)

@@ -28,9 +28,8 @@ export function linkView(model) {
     byId("link-samples"),
     ...samples.map(({ label, act }) => el("li", {}, el("button", { type: "button", class: "pill", onclick: act }, label))),
   );
-  const own = model.linker?.rounds ?? 1;
-  const usual = Math.max(own, 3);
-  const choices = Array.from({ length: Math.max(MOST_ROUNDS, own) }, (_, number) => number + 1);
+  const usual = model.linker?.rounds ?? 1;
+  const choices = Array.from({ length: Math.max(MOST_ROUNDS, usual) }, (_, number) => number + 1);
   rounds.append(...choices.map((n) => el("option", { value: n, selected: n === usual }, n)));
   if (model.linker) byId("link-name").textContent = `Linker: ${model.linker.name}`;
   else put(byId("link-results"), without());

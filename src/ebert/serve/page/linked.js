@@ -159,8 +159,10 @@ export class LinkedText {
       put(this.detail, el("p", { class: "soft" }, words));
       return;
     }
-    const { text, entity, url, candidates, null_probability: none } = mention;
-    const page = url?.startsWith("https://") && away(url, "Wikipedia ↗");
+    const { text, entity, wikidata, id, url, candidates, null_probability: none } = mention;
+    const wikipedia = /^https:\/\/[a-z-]+\.wikipedia\.org\//.test(url ?? "");
+    const page = url?.startsWith("https://") && away(url, wikipedia ? "Wikipedia ↗" : "Its page ↗");
+    const item = wikidata && away(`https://www.wikidata.org/wiki/${wikidata}`, `${wikidata} ↗`);
     put(
       this.detail,
       el("button", { type: "button", class: "close", "aria-label": "Close", onclick: () => this.close() }, "×"),
@@ -170,8 +172,10 @@ export class LinkedText {
         { class: "links" },
         el("strong", {}, entity),
         page,
+        item,
         el("a", { href: address("explore", { entity }) }, "Explore"),
       ),
+      id && id !== url && el("p", { class: "soft" }, `Your id: ${id}`),
       table(candidates, entity, none),
       candidates.length > SHOWN &&
         el("p", { class: "soft" }, `and ${plural(candidates.length - SHOWN, "candidate")} less likely`),

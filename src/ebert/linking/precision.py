@@ -1,0 +1,97 @@
+"""The number type that a linker computes in: the one that the processor is fast at, or one that is asked for.
+
+What is trained stays as it is, in float32. Beside it stands a copy for computing, with the low-rank updates of an
+adapter added to the weights that they belong to, so that they cost nothing.
+"""
+
+import copy
+from typing import Any, cast, get_args
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+
+from ebert.errors import EbertError
+from ebert.linking.adapter import LowRank, twin_of
+from ebert.linking.options import LinkPrecision
+from ebert.linking.scorer import LinkingModel
+from ebert.model.encoder import fast_bf16, flags
+from ebert.model.int8 import has_vnni, quantize_layers
+
+
+def suited(asked: LinkPrecision, device: torch.device, *, adapter: bool) -> LinkPrecision:
+    """Return what to compute in, never `auto`, which is: what was measured to cost next to nothing, for an adapter.
+
+    A linker that was trained as a whole, or not at all, computes in fp32 unless another one is asked for.
+    """
+    if asked not in get_args(LinkPrecision):
+        raise EbertError(f"unknown precision {asked!r}; choose one of {', '.join(get_args(LinkPrecision))}")
+    if asked == "int8" and device.type != "cpu":
+        raise EbertError("the precision int8 is for CPUs; on a GPU use bf16 or fp32")
+    if asked != "auto":
+        return asked
+    if adapter and fast_bf16(device):
+        return "bf16"
+    return "int8" if adapter and device.type == "cpu" and has_vnni() else "fp32"
+
+
+def computing(module: LinkingModel, precision: LinkPrecision) -> LinkingModel:
+    """Return what computes in a precision as a module does: for fp32 the module itself. The module stays as it is."""
+    if precision == "fp32":
+        return module
+    twin = copy.copy(module)
+    twin._modules = dict(module._modules)
+    twin.encoder = _merged(module.encoder)
+    if precision == "int8":
+        try:
+            quantize_layers(twin.encoder.base_model)
+        except (AttributeError, RuntimeError) as error:
+            raise EbertError(f"this torch cannot compute in 8 bits here ({error}); use the precision fp32") from None
+    else:
+        _convert(twin.encoder, torch.bfloat16)
+        if module.device.type == "cpu" and "amx_bf16" not in flags():
+            _attend_plainly(twin.encoder)
+    return twin
+
+
+def _merged(encoder: PreTrainedModel) -> PreTrainedModel:
+    """Return a copy that shares its weights with an encoder, but for those that low-rank updates are added to."""
+    twin = twin_of(encoder)
+    for parent in list(twin.modules()):
+        for name, child in parent.named_children():
+            if isinstance(child, LowRank):
+                linear = twin_of(child.linear)
+                weight = child.linear.weight.detach() + (child.up @ child.down).detach()
+                linear.weight = nn.Parameter(weight, requires_grad=False)
+                parent._modules[name] = linear
+    return twin
+
+
+def _convert(encoder: nn.Module, dtype: torch.dtype) -> None:
+    """Put copies in another number type in the place of a twin's weights."""
+    made: dict[int, Any] = {}
+    for part in encoder.modules():
+        for own in (part._parameters, part._buffers):
+            for name, tensor in cast("dict[str, Any]", own).items():
+                if tensor is not None and tensor.is_floating_point():
+                    if id(tensor) not in made:
+                        new = tensor.detach().to(dtype)
+                        made[id(tensor)] = nn.Parameter(new, requires_grad=False) if own is part._parameters else new
+                    own[name] = made[id(tensor)]
+
+
+def _attend_plainly(encoder: PreTrainedModel) -> None:
+    """Let a twin's attention be two products and a softmax.
+
+    The fused attention of torch computes bf16 as slowly as float32 on processors that have bf16 but no AMX: there the
+    products alone take half the time.
+    """
+    configs: dict[int, Any] = {}
+    parts: list[Any] = list(encoder.modules())
+    for part in parts:
+        config = getattr(part, "config", None)
+        if hasattr(config, "_attn_implementation"):
+            if id(config) not in configs:
+                configs[id(config)] = copy.deepcopy(config)
+                configs[id(config)]._attn_implementation = "eager"
+            part.config = configs[id(config)]

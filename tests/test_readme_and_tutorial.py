@@ -153,7 +153,10 @@ ebert 0
     typing = Typing(document, ebert)
     typing.type()
     assert (typing.ran, typing.compared, len(typing.differ)) == (3, 2, 2)
-    assert "```text\nSpanish 0.5\n```\n\n```console\n$ ebert --version\n$ ebert \\\n  --version\nebert " in typing.rewritten
+    assert (
+        "```text\nSpanish 0.5\n```\n\n```console\n$ ebert --version\n$ ebert \\\n  --version\nebert "
+        in typing.rewritten
+    )
     again = Typing(typing.rewritten, ebert)
     again.type()
     assert again.differ == []

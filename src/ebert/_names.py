@@ -77,7 +77,7 @@ def find_local(name: str | Path, kind: Kind) -> Path | None:
 def shared_store(name: str | Path) -> EbertError:
     """Return the error about a store that is to be changed but is the starter's."""
     return EbertError(
-        f"the starter is shared and cannot be changed; make a store of your own from it "
+        f"the starter is shared, so {name} cannot be changed; make a store of your own from it "
         "('ebert vectors copy starter my-entities', which is instant) and change that one"
     )
 

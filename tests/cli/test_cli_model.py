@@ -161,7 +161,10 @@ def test_fill_with_candidates(ebert, small_bert, tmp_path):
         (["--bert", "BERT", ""], "empty"),
         (["--bert", "BERT", "[MASK] [[Paris"], "never closes"),
         (["--bert", "BERT", "[MASK]" + " a" * 99], "102 wordpieces; .* takes 64"),
-        (["--bert", "BERT", "--candidates", "nowhere.txt", "[MASK]"], r"nowhere.txt cannot be read .*one word per line"),
+        (
+            ["--bert", "BERT", "--candidates", "nowhere.txt", "[MASK]"],
+            r"nowhere.txt cannot be read .*one word per line",
+        ),
         (["--model", "nowhere", "[MASK]"], "there is no model at .*nowhere"),
         (["--bert", "BERT", "--candidates", "/", "[MASK]"], "cannot be read"),
         (["--bert", "BERT", "--device", "nonsense", "[MASK]"], "device 'nonsense' cannot be used"),

@@ -35,9 +35,9 @@ def command(
 ) -> None:  # fmt: skip
     """Fit the map W between a store's vectors and an encoder's wordpieces, and write the model.
 
-    The defaults are the paper's: least squares, with equal weights for all words. With --learn, W is then trained through
-    the frozen encoder, to predict masked words of passages from the entities in them. If it is stopped, give the same
-    command again: it continues from the checkpoint in OUT.learning.
+    The defaults are the paper's: least squares, with equal weights for all words. With --learn, W is then trained
+    through the frozen encoder, to predict masked words of passages from the entities in them. If it is stopped, give
+    the same command again: it continues from the checkpoint in OUT.learning.
 
     \b
     Example:

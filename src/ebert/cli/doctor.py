@@ -22,8 +22,8 @@ def command(path: tuple[str, ...], clean: bool, quick: bool, as_json: bool) -> i
 
     The exit code is 1 if something is wrong with the installation, and 2 if something is wrong with a PATH.
 
-    With --clean, nothing is checked. Instead, hidden folders that killed commands left are removed: those in EBERT_HOME,
-    in each PATH, and beside it. Folders that a running process uses stay.
+    With --clean, nothing is checked. Instead, hidden folders that killed commands left are removed: those in
+    EBERT_HOME, in each PATH, and beside it. Folders that a running process uses stay.
 
     \b
     Example:

@@ -103,7 +103,11 @@ def add(
         }  # fmt: skip
         if not as_json:
             named = f"{entity.title}{remark(entity.title)}"
-            done = f"added {named}; {store} now has" if changed else f"nothing changed: {store} has {named} already, among"
+            done = (
+                f"added {named}; {store} now has"
+                if changed
+                else f"nothing changed: {store} has {named} already, one of"
+            )
             click.echo(f"{done} {size:,} entities")
         if model is not None:
             checked = _check(model, vectors, entity.title)
@@ -170,8 +174,8 @@ def _show_added(facts: dict[str, Any], store: str) -> None:
     click.echo(f"{done}; {store} now has {facts['entities']:,} entities")
     if clashes := facts["clashes"]:
         click.echo(
-            f"names that clash: {len(clashes):,}; each still finds the entity it found before, and in a text it can mean "
-            "the new one too"
+            f"names that clash: {len(clashes):,}; each still finds the entity it found before, and in a text it can "
+            "mean the new one too"
         )
         names = (f"  {one['name']!r}, a name of {one['title']!r}, finds {one['means']!r}" for one in clashes)
         _say_some(names, len(clashes), " (--json)")

@@ -100,7 +100,8 @@ def main() -> None:
     parser.add_argument("--row", nargs=2, metavar=("ROW", "STORE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row:
-        measure(*options.row, options)
+        row, path = options.row
+        measure(row, path, options)
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     print(f"{cores} cores, {torch.get_num_threads()} threads, torch {torch.__version__}")
@@ -108,7 +109,9 @@ def main() -> None:
         if options.linker:
             store = Linker.from_pretrained(str(resolve(options.linker, "linker"))).vectors
         else:
-            store = EBert.from_pretrained(str(resolve(options.model, "model"))).vectors
+            model = EBert.from_pretrained(str(resolve(options.model, "model")))
+            assert model.vectors is not None
+            store = model.vectors
         path = filled(store, Path(folder) / "store", options.entities)
         names = (THREE, ONE) if options.linker else (FIRST, TODAY)
         best: dict[str, dict[str, float]] = {}

@@ -39,7 +39,7 @@ def test_the_store_of_a_model_goes_by_the_model_s_name(here):
 def test_an_unknown_name_lists_what_there_is(here):
     make(here / "enwiki-ebert", "ebert.json")
     make(here / "other", "config.json")
-    with pytest.raises(EbertError, match=r"no model at enwiki.*there is starter, enwiki-ebert; .*ebert align"):
+    with pytest.raises(EbertError, match=r"no model at enwiki.*use starter, enwiki-ebert, .*ebert align"):
         _names.resolve("enwiki", "model")
     with pytest.raises(EbertError, match=r"no classifier at starter: .*hub id; give"):
         _names.resolve("starter", "classifier")

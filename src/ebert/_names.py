@@ -77,8 +77,8 @@ def find_local(name: str | Path, kind: Kind) -> Path | None:
 def shared_store(name: str | Path) -> EbertError:
     """Return the error about a store that is to be changed but is the starter's."""
     return EbertError(
-        f"the starter is shared and never changes, so {name} stays as it is; make a store of your own from it "
-        "('ebert vectors copy starter my-entities', which takes no time) and change that one"
+        f"the starter is shared, so {name} cannot be changed; make a store of your own from it "
+        "('ebert vectors copy starter my-entities', which is instant) and change that one"
     )
 
 
@@ -106,10 +106,10 @@ def unknown_name(name: str, kind: Kind, why: str = "") -> EbertError:
     assert kind in get_args(Kind)
     names = available(kind)
     more = ", ..." if len(names) > MOST_LISTED else ""
-    there = f"there is {', '.join(names[:MOST_LISTED])}{more}; " if names else ""
+    there = f"use {', '.join(names[:MOST_LISTED])}{more}, another" if names else "use a"
     return EbertError(
         f"there is no {kind} at {name}: it is neither a folder nor {f'on the hub ({why})' if why else 'a hub id'}; "
-        f"{there}give one of them, a folder, a hub id (owner/name), or make one with '{COMMANDS[kind]}'"
+        f"{there} folder or a hub id (owner/name), or make one with '{COMMANDS[kind]}'"
     )
 
 

@@ -109,7 +109,8 @@ def _store(folder: Path, name: str, *, quick: bool) -> Iterator[Check]:
     from ebert.vectors.store import Vectors
 
     with Vectors.open(folder) as vectors:
-        yield Check(name, "good", repr(vectors))
+        sizes = f"{vectors.info.words:,} words, {len(vectors):,} entities, dimension {vectors.dimension}"
+        yield Check(name, "good", sizes)
         if quick:
             return
         if not vectors.info.sha256:

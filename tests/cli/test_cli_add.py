@@ -96,13 +96,13 @@ def test_add_many_for_people(ebert, described, tmp_path):
     (tmp_path / "kb.csv").write_text(CSV, encoding="utf-8")
     done = ebert("vectors", "add-many", described, tmp_path / "kb.csv")
     assert "added 2 entities, left 1 rows out" in done.out
-    assert "1 names find something else" in done.out
+    assert "names that clash: 1;" in done.out
     assert "'Aarhus', a name of 'Help!', finds 'Aarhus'" in done.err
     assert "not used: colour" in done.out
     (tmp_path / "kb.csv").write_text(CSV.replace("a Danish city", "a band"), encoding="utf-8")
     again = ebert("vectors", "add-many", described, tmp_path / "kb.csv", "--replace")
     assert again.code == 0
-    assert "added 1 entities (1 of them in place of others), 1 were there just so" in again.out
+    assert "added 1 entities (1 of them in place of others), 1 were there already" in again.out
 
 
 def test_exit_codes_of_add_many(ebert, described, tmp_path):
@@ -111,7 +111,7 @@ def test_exit_codes_of_add_many(ebert, described, tmp_path):
     with Vectors.open(described) as store:
         assert "Esbjerg" in store  # all the same
     again = ebert("vectors", "add-many", described, tmp_path / "kb.csv")
-    assert (again.code, "added 0 entities, 2 were there just so, left 1 rows out" in again.out) == (0, True)
+    assert (again.code, "added 0 entities, 2 were there already, left 1 rows out" in again.out) == (0, True)
     (tmp_path / "kb.csv").write_text(CSV.replace("a ", "the "), encoding="utf-8")
     nothing = ebert("vectors", "add-many", described, tmp_path / "kb.csv")
     assert nothing.code == 2

@@ -161,7 +161,10 @@ def test_fill_with_candidates(ebert, small_bert, tmp_path):
         (["--bert", "BERT", ""], "empty"),
         (["--bert", "BERT", "[MASK] [[Paris"], "never closes"),
         (["--bert", "BERT", "[MASK]" + " a" * 99], "102 wordpieces; .* takes 64"),
-        (["--bert", "BERT", "--candidates", "nowhere.txt", "[MASK]"], r"nowhere.txt cannot be read .*one word a line"),
+        (
+            ["--bert", "BERT", "--candidates", "nowhere.txt", "[MASK]"],
+            r"nowhere.txt cannot be read .*one word per line",
+        ),
         (["--model", "nowhere", "[MASK]"], "there is no model at .*nowhere"),
         (["--bert", "BERT", "--candidates", "/", "[MASK]"], "cannot be read"),
         (["--bert", "BERT", "--device", "nonsense", "[MASK]"], "device 'nonsense' cannot be used"),
@@ -311,7 +314,7 @@ def test_the_first_column_of_the_paper_from_the_shell(ebert):
 def test_fill_finds_titles_in_any_case(ebert, model):
     done = ebert("fill", "--model", model, "--json", "[[jean marais]] spoke [MASK] .")
     assert done.json["missing"] == []
-    assert "'jean marais' is taken for 'Jean Marais'" in done.err
+    assert "'jean marais' is read as 'Jean Marais'" in done.err
     right = ebert("fill", "--model", model, "--json", "[[Jean Marais|jean marais]] spoke [MASK] .")
     assert right.json == done.json
     assert right.err == ""
@@ -324,7 +327,7 @@ def test_fill_does_not_choose_between_titles_in_another_case(ebert, store, small
     ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m")
     done = ebert("fill", "--model", tmp_path / "m", "--json", "[[aiDS]] is [MASK] .")
     assert done.json["missing"] == ["aiDS"]
-    assert "taken for" not in done.err
+    assert "is read as" not in done.err
     assert ebert("fill", "--model", tmp_path / "m", "--json", "[[AIDS]] is [MASK] .").err == ""
 
 
@@ -334,10 +337,10 @@ def test_fill_offers_the_entities_of_a_text_without_any(ebert, store, small_bert
     ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m")
     fill = ["fill", "--model", tmp_path / "m", "--json"]
     done = ebert(*fill, "Zorblax is in [MASK] .")
-    assert "nothing is marked as an entity" in done.err
+    assert "no entity is marked" in done.err
     assert "[[Zorblax Inc.|Zorblax]] is in [MASK] ." in done.err
     assert done.code == 0
-    assert "write [[Title]]" in ebert(*fill, "nobody is in [MASK] .").err
+    assert "mark one as [[Title]]" in ebert(*fill, "nobody is in [MASK] .").err
     assert ebert(*fill, "[[Zorblax]] is in [MASK] .").err == ""
     assert ebert(*fill, "--mode", "bert", "Zorblax is in [MASK] .").err == ""
 

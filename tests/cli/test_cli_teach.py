@@ -126,7 +126,7 @@ def test_adding_the_same_thing_again_changes_nothing(ebert, starter):
     log = contents_of("mine")
     for more in ([], ["--replace"]):
         again = ebert(*add, *more)
-        assert (again.code, "nothing changed: there is just this Zorblax" in again.out) == (0, True)
+        assert (again.code, "nothing changed: " in again.out) == (0, True)
         assert ebert(*add, *more, "--json").json["changed"] is False
     assert contents_of("mine") == log
     for other in (["--alias", "Blax"], ["--id", "y"], ["--wikidata", "Q8"]):

@@ -54,13 +54,21 @@ def test_find(ebert, store):
     assert "Jean Marais" in missed.out
 
 
+def test_info_is_written_for_people(ebert, store):
+    described = ebert("vectors", "info", store, "--json").json["made"]
+    shown = ebert("vectors", "info", store).out
+    assert all(f"made: {name}" in shown for name in described)
+    assert not set("{}[]'") & set(shown.partition("made: ")[2].replace(str(store), ""))
+
+
 def test_nearest(ebert, store):
     found = ebert("vectors", "nearest", store, "Paris", "--kind", "both", "--top", 4, "--json").json
     assert len(found) == 4
     expected = Vectors.open(store).nearest("Paris", kind="both", top=4)
     assert [n["name"] for n in found] == [n.name for n in expected]
     words = ebert("vectors", "nearest", store, "Paris", "--word", "--kind", "words", "--top", 2)
-    assert len(words.out.splitlines()) == 2
+    head, *rows = (line.split() for line in words.out.splitlines())
+    assert (head, len(rows)) == (["score", "cosine", "kind", "name"], 2)
     unknown = ebert("vectors", "nearest", store, "Pariss")
     assert unknown.code == 2
     assert "nearest titles: 'Paris'" in unknown.err

@@ -39,7 +39,7 @@ def _print_versions(context: click.Context, _option: click.Parameter, asked: boo
 
 @click.group(cls=Group, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_versions,
-              help="Show the versions of ebert and of what it computes with.")  # fmt: skip
+              help="Print the versions of ebert, Python, torch and transformers.")  # fmt: skip
 @click.option(
     "--max-unpacked",
     metavar="SIZE",

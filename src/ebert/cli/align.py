@@ -19,7 +19,7 @@ from ebert.model.options import AlignmentOptions, LearningOptions
               help="The encoder: hub name, name@revision or local folder.")  # fmt: skip
 @click.option("--out", required=True, help="The folder of the new model.")
 @cli_options(AlignmentOptions)
-@click.option("--learn", metavar="CORPUS", help="Learn W on from passages: a corpus, or a file of JSON lines.")
+@click.option("--learn", metavar="CORPUS", help="Then train W on passages: a corpus, or a file of JSON lines.")
 @click.option("--leave-out", multiple=True, metavar="FILE",
               help="Titles whose passages are not used: a list, LAMA, or test data of entity linking.")  # fmt: skip
 @cli_options(LearningOptions, into="learning", without=("seed",))
@@ -35,9 +35,9 @@ def command(
 ) -> None:  # fmt: skip
     """Fit the map W between a store's vectors and an encoder's wordpieces, and write the model.
 
-    The defaults are the paper's: least squares, all words alike. With --learn, W is then learned through the encoder:
-    masked words of passages are to be predicted better from the entities in them. Stopped, it goes on from a
-    checkpoint in the folder OUT.learning when the same command is given again.
+    The defaults are the paper's: least squares, with equal weights for all words. With --learn, W is then trained
+    through the frozen encoder, to predict masked words of passages from the entities in them. If it is stopped, give
+    the same command again: it continues from the checkpoint in OUT.learning.
 
     \b
     Example:

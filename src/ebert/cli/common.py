@@ -28,6 +28,7 @@ precision_option = click.option(
 )
 dtype_option = click.option("--dtype", type=click.Choice(DTYPES), help="The encoder's number type.")
 vectors_option = click.option("--vectors", help="Where the model's store is now, if it has moved.")
+own_vectors_option = click.option("--vectors", help="A store to use instead of the model's, such as a copy of it.")
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:

@@ -35,7 +35,7 @@ def group() -> None:
 def build(
     dump: tuple[str, ...], out: str, options: CorpusOptions, engine: EngineOptions, overwrite: bool, as_json: bool
 ) -> None:
-    """Make a corpus of MediaWiki exports (.xml, .xml.bz2, .xml.gz), such as a Wikipedia's pages-articles dump.
+    """Make a corpus from MediaWiki exports (.xml, .xml.bz2, .xml.gz), such as a Wikipedia's pages-articles dump.
 
     Several dumps of one language become one corpus; a title that two of them have is one page. A build that was
     stopped continues when you give the same command again; until it is done, its parts are in the folder OUT.parts.
@@ -66,7 +66,7 @@ def build(
 @click.argument("corpus")
 @json_option
 def info(corpus: str, as_json: bool) -> None:
-    """Say what is in a corpus, from what it was made, and what was skipped and why.
+    """Print what is in a corpus, what it was made from, and what was skipped and why.
 
     \b
     Example:

@@ -19,7 +19,7 @@ Go on:
 @click.command("demo")
 @json_option
 def command(as_json: bool) -> None:
-    """See what entities change: the real BERT answers questions with and without them.
+    """Show what entities change: the real BERT answers questions with and without them.
 
     In the end it links the names in the 40 texts of the news set (examples/linking) and compares them with the labels.
     The first time, bert-base-cased is fetched (400 MB). Nothing else is changed: the entity that the demo teaches goes
@@ -46,7 +46,7 @@ def command(as_json: bool) -> None:
         )
         return
     changed = [one for one in asked if one.before != one.after]
-    click.secho(f"1. {len(asked)} questions to the same BERT, without and with the vector of who is meant", bold=True)
+    click.secho(f"1. {len(asked)} questions to the same BERT, without and with the entity's vector", bold=True)
     print_table(
         [
             ("", "fact", "BERT", "with ebert"),
@@ -54,7 +54,7 @@ def command(as_json: bool) -> None:
         ]
     )
     click.echo(f"... and {len(changed) - SHOWN:,} more answers that change\n" if len(changed) > SHOWN else "")
-    click.secho("2. Somebody whom BERT cannot know, taught by a paragraph", bold=True)
+    click.secho("2. Somebody BERT cannot know, added from one paragraph", bold=True)
     click.echo(DESCRIPTION)
     print_table([("", "before", "after"), *((one.question, one.before, one.after) for one in taught)])
     before, after = (sum(one.fact == getattr(one, when) for one in asked) for when in ("before", "after"))

@@ -13,17 +13,17 @@ COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
 @click.command("doctor")
 @click.argument("path", nargs=-1)
 @click.option(
-    "--clean", is_flag=True, help="Instead: remove what killed commands left half written, in the cache and by PATHs."
+    "--clean", is_flag=True, help="Check nothing; remove what killed commands left in the cache and at the PATHs."
 )
 @click.option("--quick", is_flag=True, help="Load no encoder and read no whole files: compare names and sizes only.")
 @json_option
 def command(path: tuple[str, ...], clean: bool, quick: bool, as_json: bool) -> int:
-    """Check the installation and the cache, or, given PATHs, stores, models (also 'starter') and encoder folders.
+    """Check the installation and the cache; or, if PATHs are given, these stores, models ('starter' too) and encoders.
 
-    The exit code is 1 if something is wrong with the installation and 2 if it is with a PATH.
+    The exit code is 1 if something is wrong with the installation, and 2 if something is wrong with a PATH.
 
-    With --clean nothing is checked. Hidden folders of ebert's own that no running process works in are removed: those
-    below EBERT_HOME, below each PATH, and beside it for what was to stand there.
+    With --clean, nothing is checked. Instead, hidden folders that killed commands left are removed: those in
+    EBERT_HOME, in each PATH, and beside it. Folders that a running process uses stay.
 
     \b
     Example:
@@ -70,5 +70,5 @@ def _clean(paths: tuple[str, ...], as_json: bool) -> None:
     for name, size in removed.items():
         click.echo(f"removed {name}, {size / 1e6:.1f} MB")
     for name in kept:
-        click.echo(f"left    {name}: a process works in it, or it has files of others")
-    click.echo(f"{len(removed):,} removed, {sum(removed.values()) / 1e6:.1f} MB in all")
+        click.echo(f"kept    {name}: a process uses it, or it has other files in it")
+    click.echo(f"{len(removed):,} removed, {sum(removed.values()) / 1e6:.1f} MB in total")

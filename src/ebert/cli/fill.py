@@ -9,7 +9,7 @@ import click
 
 from ebert._io.progress import say
 from ebert.cli import models
-from ebert.cli.common import device_option, dtype_option, json_option, print_json, standard_input, vectors_option
+from ebert.cli.common import device_option, dtype_option, json_option, own_vectors_option, print_json, standard_input
 from ebert.errors import EbertError
 from ebert.model.options import MASK, MODES, feeds_entities, parse_modes
 
@@ -29,7 +29,7 @@ Reasons = list[tuple[str, Row]]
 @click.argument("text", nargs=-1)
 @click.option("--model", help="A model made by 'ebert align': its folder, a hub id, or 'starter'.")
 @click.option("--bert", help="Instead of a model: an encoder without entities.  [default: bert-base-cased]")
-@vectors_option
+@own_vectors_option
 @click.option("--mode", help=f"Any of {','.join(MODES)}.  [default: all with a model, bert without]")
 @click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="Answers to show for each mask.")
 @click.option("--candidates", help="A file with the words to choose from, one per line.")
@@ -43,12 +43,12 @@ def command(
 ) -> None:  # fmt: skip
     """Fill the masks of texts: plain BERT and E-BERT side by side.
 
-    Entities are written [[Title]] or [[Title|surface]]; upper and lower case matter only where two titles differ in
-    nothing else. Without TEXT, lines of standard input are filled.
+    Write entities as [[Title]] or [[Title|surface]]. Case matters only if two titles differ in nothing else. Without
+    TEXT, the lines of standard input are filled.
 
     \b
     Example:
-      ebert fill --model enwiki-ebert "The native language of [[Jean Marais]] is [MASK]."
+      ebert fill --model starter "The native language of [[Natalia Lafourcade]] is [MASK]."
     """
     if model and bert:
         raise EbertError("give --model or --bert, not both: a model has its encoder")
@@ -132,7 +132,7 @@ def _read_words(path: str) -> list[str]:
         with click.open_file(path, encoding="utf-8") as file:
             return list(dict.fromkeys(line.strip() for line in file if line.strip()))
     except (OSError, UnicodeDecodeError) as error:
-        raise EbertError(f"{path} cannot be read ({error}); it should be a text file with one word a line") from None
+        raise EbertError(f"{path} cannot be read ({error}); it should be a text file with one word per line") from None
 
 
 def _reasons(model: "EBert", passage: "Passage", row: Row, options: dict[str, Any]) -> Reasons:

@@ -21,7 +21,7 @@ class Marker:
         self._offered = False  # it is said once
 
     def __call__(self, passage: Passage) -> Passage:
-        """Return a passage with the titles that its mentions mean but for upper and lower case."""
+        """Return the passage with titles in the store's own case."""
         if not passage.mentions and not self._offered:
             self._offered = True
             self._offer(passage.text)
@@ -33,17 +33,17 @@ class Marker:
         title = in_any_case(self._vectors, mention.entity)
         if title is None:
             return mention
-        self._say(f"{mention.entity!r} is taken for {title!r}")
+        self._say(f"{mention.entity!r} is read as {title!r}")
         return replace(mention, entity=title)
 
     def _offer(self, text: str) -> None:
         found = named(self._vectors, text)
-        hint = f"these would be found: {Passage(text, tuple(found)).markup()}" if found else "write [[Title]]"
-        self._say(f"nothing is marked as an entity, so that all modes are the same; {hint}")
+        hint = f"try: {Passage(text, tuple(found)).markup()}" if found else "mark one as [[Title]]"
+        self._say(f"no entity is marked, so all modes give the same answers; {hint}")
 
 
 def in_any_case(vectors: Vectors, name: str) -> str | None:
-    """Return the only title that is a name but for upper and lower case, or None."""
+    """Return the only title that equals a name if case is ignored, or None."""
     wanted = clean(name).casefold()
     if not (words := words_in(name)):
         return None

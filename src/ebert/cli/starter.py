@@ -10,12 +10,12 @@ from ebert.cli.common import json_option, print_json
 def command(as_json: bool) -> None:
     """Unpack the model that comes with ebert (bert-base-cased, 20,000 entities) and print its folder.
 
-    Wherever a model is asked for, the word 'starter' means this one.
+    Every command that takes a model or a store accepts the word 'starter' for this one.
 
     \b
     Example:
       ebert starter
-      ebert fill --model starter "The native language of [[Jean Marais]] is [MASK]."
+      ebert fill --model starter "The native language of [[Natalia Lafourcade]] is [MASK]."
     """
     from ebert.model.folder import VECTORS
     from ebert.starter.get import get_starter

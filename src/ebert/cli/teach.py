@@ -25,12 +25,12 @@ SHOWN = 20  # rows that were left out, and names that clash
 @click.command("copy")
 @click.argument("store")
 @click.argument("out")
-@common.overwrite_option
+@click.option("--overwrite", is_flag=True, help="Replace what is at OUT.")
 @common.json_option
 def copy(store: str, out: str, overwrite: bool, as_json: bool) -> None:
-    """Make a store of your own from another one, at once: its big files, which never change, are shared.
+    """Make a store of your own as an instant copy of another one. The big files never change and are shared.
 
-    Entities are then added to the copy only. If OUT is such a copy already, it stays as it is.
+    What you add goes into the copy only. If OUT is such a copy already, nothing changes.
 
     \b
     Example:
@@ -60,7 +60,7 @@ def copy(store: str, out: str, overwrite: bool, as_json: bool) -> None:
 @click.option("--alias", "aliases", multiple=True, help="Another name to find it by; may be given several times.")
 @click.option("--wikidata", help="Its Wikidata id, e.g. Q42.")
 @click.option("--id", help="An id of your own to find it by.")
-@click.option("--replace", is_flag=True, help="Give an entity that is there another vector.")
+@click.option("--replace", is_flag=True, help="Replace the vector of an entity that is already there.")
 @click.option("--model", help="Then show what BERT says about it: as 'ebert vectors check' with this model.")
 @click.option("--refine", is_flag=True, help="Improve the vector by the description, through --model (seconds).")
 @common.json_option
@@ -68,7 +68,7 @@ def add(
     store: str, title: str, description: str | None, vector: str | None, wikidata: str | None, model: str | None,
     refine: bool, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
-    """Add an entity to a store, at once and for all who have it open. Adding the same thing again changes nothing.
+    """Add an entity to a store, for every process that has it open. Adding the same entity again changes nothing.
 
     \b
     Example:
@@ -102,8 +102,13 @@ def add(
             "title": entity.title, "oddity": entity.oddity, "entities": size, "changed": changed
         }  # fmt: skip
         if not as_json:
-            done = "added" if changed else "nothing changed: there is just this"
-            click.echo(f"{done} {entity.title}{remark(entity.title)}; {store} now has {size:,} entities")
+            named = f"{entity.title}{remark(entity.title)}"
+            done = (
+                f"added {named}; {store} now has"
+                if changed
+                else f"nothing changed: {store} has {named} already, one of"
+            )
+            click.echo(f"{done} {size:,} entities")
         if model is not None:
             checked = _check(model, vectors, entity.title)
             facts["answers"] = _as_value(checked)
@@ -111,7 +116,7 @@ def add(
                 _show(entity.title, checked)
         elif not as_json:
             what = shlex.join(["ebert", "vectors", "check", entity.title, "--vectors", store])
-            say(f"what BERT says about it now: {what} --model MODEL")
+            say(f"see what BERT says about it: {what} (--model MODEL if it is not the starter)")
     if as_json:
         common.print_json(facts)
 
@@ -119,14 +124,14 @@ def add(
 @click.command("add-many")
 @click.argument("store")
 @click.argument("file")
-@click.option("--replace", is_flag=True, help="Give entities that are there other vectors.")
+@click.option("--replace", is_flag=True, help="Replace the vectors of entities that are already there.")
 @click.option("--strict", is_flag=True, help="Exit with 2 if any row was left out.")
 @click.option("--rejected", type=click.Path(), help="Write all rows that were left out, with reasons, as JSON lines.")
 @common.json_option
 def add_many(store: str, file: str, replace: bool, strict: bool, rejected: str | None, as_json: bool) -> int:
     """Add a whole knowledge base to a store: .csv, .tsv or .jsonl (and .gz or .bz2).
 
-    Columns (fields): title, description, and if you like aliases (a list, or names with | between them), id (your
+    Columns (fields): title, description, and optionally aliases (a list, or names with | between them), id (your
     own) and wikidata. Rows that cannot be added are left out and listed; the exit code is 2 if none could be.
     After Ctrl-C, what was added so far stays.
 
@@ -164,11 +169,14 @@ def add_many(store: str, file: str, replace: bool, strict: bool, rejected: str |
 
 def _show_added(facts: dict[str, Any], store: str) -> None:
     replaced = f" ({facts['replaced']:,} of them in place of others)" if facts["replaced"] else ""
-    unchanged = f"{facts['unchanged']:,} were there just so, " if facts["unchanged"] else ""
+    unchanged = f"{facts['unchanged']:,} were there already, " if facts["unchanged"] else ""
     done = f"added {facts['added']:,} entities{replaced}, {unchanged}left {facts['left out']:,} rows out"
     click.echo(f"{done}; {store} now has {facts['entities']:,} entities")
     if clashes := facts["clashes"]:
-        click.echo(f"{len(clashes):,} names find something else: in texts they name the new entity too")
+        click.echo(
+            f"names that clash: {len(clashes):,}; each still finds the entity it found before, and in a text it can "
+            "mean the new one too"
+        )
         names = (f"  {one['name']!r}, a name of {one['title']!r}, finds {one['means']!r}" for one in clashes)
         _say_some(names, len(clashes), " (--json)")
     if facts["odd titles"]:
@@ -191,9 +199,9 @@ def _say_some(lines: Iterable[str], count: int, more: str) -> None:
 @click.argument("title", nargs=-1, required=True)
 @common.json_option
 def remove(store: str, title: tuple[str, ...], as_json: bool) -> None:
-    """Remove entities from a store, at once and for all who have it open.
+    """Remove entities from a store, for every process that has it open.
 
-    Those that were added are gone; those that the store was made with are hidden until they are added again.
+    Added entities are deleted. Entities that the store was made with are hidden until you add them again.
 
     \b
     Example:
@@ -244,7 +252,7 @@ def list_(store: str, added: bool, as_json: bool) -> None:
 @click.command("check")
 @click.argument("title")
 @click.option("--model", default="starter", show_default=True, help="The model to ask.")
-@common.vectors_option
+@common.own_vectors_option
 @click.option("--top", type=click.IntRange(min=1), default=3, show_default=True, help="Answers for each template.")
 @common.device_option
 @common.json_option

@@ -22,7 +22,8 @@ def group() -> None:
     \b
     Example:
       ebert vectors import enwiki.txt --out enwiki-vectors
-      ebert vectors find enwiki-vectors "Jean Marais"
+      ebert vectors find starter "Marie Curie"
+      ebert vectors copy starter my-entities
     """
 
 
@@ -43,9 +44,9 @@ for command in (teach.copy, teach.add, teach.add_many, teach.remove, teach.list_
 @common.overwrite_option
 @common.json_option
 def import_(source: tuple[str, ...], out: str, as_json: bool, **how: Any) -> None:
-    """Make a store of files of vectors: Wikipedia2Vec (text or model), word2vec (text or binary), GloVe, numpy.
+    """Make a store from files of vectors: Wikipedia2Vec (text or model), word2vec (text or binary), GloVe, numpy.
 
-    Memory stays small however large the files are. Text may be compressed (.gz, .bz2).
+    Files may be larger than memory. Text may be compressed (.gz, .bz2).
 
     \b
     Example:
@@ -69,7 +70,7 @@ def info(store: str, verify: bool, as_json: bool) -> None:
 
     \b
     Example:
-      ebert vectors info enwiki-vectors --verify
+      ebert vectors info starter --verify
     """
     from ebert.vectors.store import Vectors
 
@@ -86,7 +87,7 @@ def find(store: str, name: tuple[str, ...], as_json: bool) -> int:
 
     \b
     Example:
-      ebert vectors find enwiki-vectors "jean_Marais" Q168359
+      ebert vectors find starter "marie_Curie" "Jean Sibelius"
     """
     from ebert.text.letters import listed
     from ebert.vectors.store import Vectors
@@ -142,14 +143,14 @@ def merged(store: str, as_json: bool) -> None:
 @click.option("--kind", type=click.Choice(["entities", "words", "both"]), default="entities", show_default=True)
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True)
 @click.option("--by", type=click.Choice(["csls", "cosine"]), default="csls", show_default=True,
-              help="Sort by the cosine, or by that corrected for hubs, which are near to everything.")  # fmt: skip
+              help="Sort by cosine, or by cosine corrected for hubs, which are near to everything (csls).")  # fmt: skip
 @common.json_option
 def nearest(store: str, name: str, as_json: bool, **how: Any) -> None:
     """Show the nearest entities or words: their score, their cosine and their names.
 
     \b
     Example:
-      ebert vectors nearest enwiki-vectors "Jean Marais" --kind both --top 5
+      ebert vectors nearest starter "Marie Curie" --kind both --top 5
     """
     from ebert.vectors.store import Vectors
 
@@ -160,15 +161,16 @@ def nearest(store: str, name: str, as_json: bool, **how: Any) -> None:
             {"kind": n.kind, "name": n.name, "similarity": n.similarity, "score": n.score} for n in found
         ])  # fmt: skip
     else:
-        common.print_table((f"{n.score:.3f}", f"{n.similarity:.3f}", n.kind, n.name) for n in found)
+        rows = [(f"{n.score:.3f}", f"{n.similarity:.3f}", n.kind, n.name) for n in found]
+        common.print_table([("score", "cosine", "kind", "name"), *rows])
 
 
 @group.command("export")
 @click.argument("store")
 @click.argument("file")
 @click.option("--decimals", type=click.IntRange(1, 9),
-              help="Significant digits.  [default: as many as give the same numbers again]")  # fmt: skip
-@common.overwrite_option
+              help="Significant digits.  [default: as many as the numbers have]")  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
 @common.json_option
 def export(store: str, file: str, decimals: int | None, overwrite: bool, as_json: bool) -> None:
     """Write a store in Wikipedia2Vec's text format.
@@ -195,4 +197,13 @@ def export(store: str, file: str, decimals: int | None, overwrite: bool, as_json
 
 def _show_store(facts: dict[str, Any]) -> None:
     made = facts.pop("made")
-    common.print_facts({**facts, **{f"made: {name}": value for name, value in made.items()}})
+    common.print_facts({**facts, **{f"made: {name}": _in_words(value) for name, value in made.items()}})
+
+
+def _in_words(value: Any) -> str | int | float:
+    """Write nested facts on one line: names and values, without the brackets and quotation marks of Python."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_in_words(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return "; ".join(str(_in_words(each)) for each in value)
+    return "yes" if value is True else "no" if value is False else value

@@ -140,7 +140,7 @@ def train(
                 "is this the right store, and are the titles those of its Wikipedia?"
             )
         if not any(document.gold for document in dev):
-            raise EbertError("the dev documents have no gold mentions, so that no epoch can be called the best")
+            raise EbertError("the dev documents have no gold mentions, so the best epoch cannot be chosen")
         runs.announce(out, info)
         start = time.monotonic()
         with quiet():

@@ -303,7 +303,7 @@ class Asker:
         scores = self._scores(self._filler.logits(sequences), len(units))  # (units, candidates)
         if not scores.isfinite().all():
             raise EbertError(
-                "the encoder's scores are not finite numbers, so that no answer can be ranked; its weights, the entity "
+                "the encoder's scores are not finite numbers, so answers cannot be ranked; its weights, the entity "
                 "vectors or the precision are to blame (try --precision float32)"
             )
         probabilities = scores.softmax(dim=-1)

@@ -7,9 +7,10 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from importlib import resources
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ MINUS = "−"
 DECIMALS = 4  # of figures in CSV
 LONG = 25  # rows from which a table scrolls in a window of its own
 WIDE = 28  # characters from which a column gets more room
+PAGE = 157  # characters that the columns of a table may need next to each other; a wider one is shown in parts
+WORD = 14  # characters of a word, at most, that a head keeps on one line
 MARKER = "report.json"
 
 
@@ -57,6 +60,11 @@ class Table:
         """Make a table of rows that name their cells. The first row has all columns, others may lack some."""
         header = tuple(rows[0]) if rows else ("no rows",)
         return cls(key, title, header, [tuple(row.get(name) for name in header) for row in rows], **rest)
+
+    def only(self, places: Sequence[int]) -> "Table":
+        """Return the table with some of its columns."""
+        rows = [tuple(row[place] for place in places) for row in self.rows]
+        return replace(self, header=tuple(self.header[place] for place in places), rows=rows)
 
     @property
     def are_text(self) -> list[bool]:
@@ -218,6 +226,52 @@ def _html_section(section: Section) -> str:
 
 
 def _html_table(table: Table) -> str:
+    parts = _parts(table)
+    note = f'<p class="note">{escape(table.note)}</p>\n' if table.note else ""
+    html = ""
+    for number, places in enumerate(parts, 1):
+        title = f"{table.title} ({number} of {len(parts)})" if len(parts) > 1 else table.title
+        html += _html_part(table.only(places), title)
+    return html + note
+
+
+def _parts(table: Table) -> list[list[int]]:
+    """Return the columns of a table in parts of about the same width that fit on the page; each has the first.
+
+    Columns whose heads are the same up to a colon stay together if they fit.
+    """
+    widths = [_width(table, place) for place in range(len(table.header))]
+    same = groupby(range(1, len(widths)), key=lambda place: table.header[place].partition(":")[0])
+    groups = [list(places) for _, places in same]
+    parts = _cut(widths, groups, PAGE)
+    narrower = (_cut(widths, groups, most) for most in range(PAGE // 2, PAGE))
+    return next((found for found in narrower if len(found) == len(parts)), parts)
+
+
+def _cut(widths: Sequence[int], groups: Iterable[list[int]], most: int) -> list[list[int]]:
+    parts = [[0]]
+    for group in groups:
+        whole = widths[0] + sum(widths[place] for place in group) <= most
+        for some in [group] if whole else [[place] for place in group]:
+            if len(parts[-1]) > 1 and sum(widths[place] for place in parts[-1] + some) > most:
+                parts.append([0])
+            parts[-1] += some
+    return parts
+
+
+def _width(table: Table, place: int) -> int:
+    """Return about how many characters wide a column is at least, with the room around it."""
+    head = max((len(word) for word in re.findall(r"[^\s-]+-?", table.header[place])), default=0)
+    texts = [shown(row[place]) for row in table.rows]
+    longest = max(map(len, texts), default=0)
+    if table.are_text[place]:
+        longest = min(longest, WIDE if place == 0 or longest <= WIDE else WORD)
+    else:
+        longest = max((len(part) for text in texts for part in text.split(" [")), default=0) + 1
+    return max(min(head, WORD), longest) + 3
+
+
+def _html_part(table: Table, title: str) -> str:
     kinds = [
         "number" if not is_text else "text wide" if max(len(shown(row[place])) for row in table.rows) > WIDE else "text"
         for place, is_text in enumerate(table.are_text)
@@ -228,21 +282,26 @@ def _html_table(table: Table) -> str:
     )
     body = ""
     for number, row in enumerate(table.rows):
-        cells = "".join(_html_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True))
+        cells = "".join(map(_html_cell, row, kinds, table.header))
         body += f"<tr{' class=published' if number in table.published else ''}>{cells}</tr>\n"
     long = " long" if len(table.rows) > LONG else ""
-    note = f'<p class="note">{escape(table.note)}</p>\n' if table.note else ""
     return (
-        f'<h3>{escape(table.title)}</h3>\n<div class="scroll{long}" tabindex="0"><table>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n{note}"
+        f'<h3>{escape(title)}</h3>\n<div class="scroll{long}" tabindex="0"><table>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n"
     )
 
 
-def _html_cell(cell: Cell, kind: str) -> str:
+def _html_cell(cell: Cell, kind: str, name: str) -> str:
     if isinstance(cell, Interval) and cell.clear:
         kind += " up" if cell.value > 0 else " down"
     value = cell.value if isinstance(cell, Interval) else "" if cell is None else cell
-    return f'<td class="{kind}" data-value="{escape(str(value))}">{escape(shown(cell))}</td>'
+    text = (
+        escape(shown(cell)).replace(" [", " <span>[").replace("]", "]</span>") if isinstance(cell, Interval) else None
+    )
+    label = escape(name)  # on a phone, where a row is a list, it stands before the value
+    return (
+        f'<td class="{kind}" data-name="{label}" data-value="{escape(str(value))}">{text or escape(shown(cell))}</td>'
+    )
 
 
 def as_markdown(report: ReportDocument) -> str:

@@ -211,7 +211,7 @@ def frequency(data: ReportData) -> Section:
         "frequency", "Hits@1 by how often the entity was seen",
         ("Model", "links", "questions", "Hits@1", "plain BERT", "change"),
         [(row[0].label, *row[1:]) for row in rows],
-        note="Not covered: the subject has no vector, so that every mode is plain BERT.",
+        note="Not covered: the subject has no vector, so every mode is plain BERT.",
     )  # fmt: skip
     return Section("frequency", title, text, [_frequency_plot(data, rows), table])
 

@@ -53,7 +53,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Spelling:
     """What is known of one way to write some words; an entity that was added so counts as one link of them."""
 
     surface: str

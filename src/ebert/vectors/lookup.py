@@ -12,7 +12,7 @@ from ebert.errors import UnknownNameError
 from ebert.text import letters, titles
 from ebert.vectors.added import Overlay
 from ebert.vectors.catalogue import PAGE, Catalogue
-from ebert.vectors.entity import Candidate, Entity, Written
+from ebert.vectors.entity import Candidate, Entity, Spelling
 from ebert.wikipedia.tokens import WordsOf, words_of
 
 COMPARED = 400  # titles looked at for each way of missing a title
@@ -294,7 +294,7 @@ class Lookup:
         """Return how often some words stand in the text that the vectors come from, linked or not."""
         return self._meaning(surface)[0]
 
-    def written(self, key: str) -> list[Written]:
+    def written(self, key: str) -> list[Spelling]:
         """Return all that is known of the surfaces with a key (`ebert.wikipedia.tokens.surface_key`).
 
         Of a single word that is one, those spellings come along that nobody linked, with how often they occur.
@@ -318,7 +318,7 @@ class Lookup:
             counts: dict[str, int] = {title: count for title, *_, count in linked}
             own = frozenset(title for title in added.get(surface, ()) if title not in counts)
             counts |= dict.fromkeys(own, 1)
-            found.append(Written(surface, max(often + len(own), sum(counts.values())), counts, own))
+            found.append(Spelling(surface, max(often + len(own), sum(counts.values())), counts, own))
         return found
 
     def _occurrences(self, words: Collection[str]) -> dict[str, int]:

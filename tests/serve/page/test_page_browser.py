@@ -257,7 +257,7 @@ class TestTeach:
             page.locator("#teach-title").fill("Tokenland")
             page.locator("#teach-description").fill("the qualifier of the opening")
             page.get_by_role("button", name="Teach and ask").click()
-            expect(page.get_by_role("heading", name="This service wants its token")).to_be_visible()
+            expect(page.get_by_role("heading", name="This service needs its token")).to_be_visible()
             expect(page.locator("#view-teach .trouble")).to_contain_text("token")
             page.locator("#token").fill(token)
             page.get_by_role("button", name="Use this token").click()

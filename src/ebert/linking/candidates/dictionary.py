@@ -91,7 +91,7 @@ def read(
 
     Raise `EbertError` if the file is damaged, of another layout, or of another language than the store.
     """
-    reader = _Reader(Path(path), vectors, words, report)
+    reader = _DictionaryReader(Path(path), vectors, words, report)
     parts = [reader.take(block) for block in _blocks(Path(path), advance)]
     reader.check()
     tokens, lengths, rows, scores = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -99,7 +99,7 @@ def read(
     return Dictionary(reader.words.names, tokens, lengths, rows, scores)
 
 
-class _Reader:
+class _DictionaryReader:
     """Reads block after block."""
 
     def __init__(self, path: Path, vectors: Vectors, words: NameList, report: DictionaryReport) -> None:

@@ -24,7 +24,7 @@ from ebert.linking.candidates.generator import CandidateGenerator
 from ebert.linking.candidates.words import Place
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.options import CandidateOptions
-from ebert.vectors.entity import Written
+from ebert.vectors.entity import Spelling
 from ebert.vectors.store import Vectors
 from ebert.wikipedia.tokens import surface_key
 
@@ -141,7 +141,7 @@ class MentionTable(CandidateGenerator):
         total = counts.total()
         # The occurrences of all count: "OF" is a link now and then, but "of" never is.
         probability = min(1.0, total / (sum(one.occurrences for one in known) or 1))
-        written = next((one for one in known if one.surface == name), Written(name, 0, {}))
+        written = next((one for one in known if one.surface == name), Spelling(name, 0, {}))
         own = {title for one in known if _names(one, written, known if blind else [written]) for title in one.own}
         weights = {title: count / total for title, count in counts.items()}
         if not blind:
@@ -163,7 +163,7 @@ class MentionTable(CandidateGenerator):
         return choices, None if own else probability, None if own else total, not written.counts
 
 
-def _names(added: Written, written: Written, counted: Iterable[Written]) -> bool:
+def _names(added: Spelling, written: Spelling, counted: Iterable[Spelling]) -> bool:
     """Return whether an added name is one as it is written: not with fewer capitals, if such a word is counted."""
     if capitals(written.surface) >= capitals(added.surface):
         return True

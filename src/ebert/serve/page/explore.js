@@ -156,12 +156,12 @@ function entity({ entity, entities, words, wordpieces }) {
       { class: "columns" },
       near(
         "Entities",
-        "nearest in the space",
+        "nearest, corrected for hubs; the number is the cosine",
         entities.map((one) => ({ ...one, kind: "entity" })),
       ),
       near(
         "Words",
-        "nearest in the space",
+        "nearest, corrected for hubs; the number is the cosine",
         words.map((one) => ({ ...one, kind: "word" })),
       ),
       near(
@@ -180,8 +180,8 @@ function word({ name, neighbours }) {
     el(
       "div",
       { class: "columns" },
-      near("Entities", "nearest in the space", of("entity")),
-      near("Words", "nearest in the space", of("word")),
+      near("Entities", "nearest, corrected for hubs; the number is the cosine", of("entity")),
+      near("Words", "nearest, corrected for hubs; the number is the cosine", of("word")),
     ),
   ];
 }

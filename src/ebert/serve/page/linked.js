@@ -121,7 +121,7 @@ export class LinkedText {
       const pressed = this.prose.querySelector("[aria-pressed=true]");
       pressed.focus({ preventScroll: true });
       pressed.scrollIntoView({ block: "nearest" }); // above the candidates on a phone
-      this.say(`${mention.text} is ${mention.entity}. ${plural(mention.candidates.length, "candidate")} weighed.`);
+      this.say(`${mention.text} is ${mention.entity}. ${plural(mention.candidates.length, "candidate")}.`);
     };
     const node = el(
       "span",
@@ -155,7 +155,7 @@ export class LinkedText {
   show(mention, count) {
     this.detail.classList.toggle("open", Boolean(mention));
     if (!mention) {
-      const words = count ? "Choose an entity to see what else it could have been." : "No entity was found here.";
+      const words = count ? "Choose an entity to see the other candidates." : "No entity was found here.";
       put(this.detail, el("p", { class: "soft" }, words));
       return;
     }

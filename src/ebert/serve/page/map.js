@@ -93,7 +93,7 @@ export function map(places, width, open) {
       "figcaption",
       { class: "legend" },
       ...Object.entries(KINDS).map(([kind, words]) => el("span", { class: `key ${kind}` }, words)),
-      el("span", { class: "soft" }, "Near means alike; directions have no meaning."),
+      el("span", { class: "soft" }, "Near points are similar; directions have no meaning."),
       el("span", { class: "soft touched" }, "Tap a point for its name, and again to open it."),
     ),
   );

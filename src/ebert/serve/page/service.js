@@ -51,7 +51,7 @@ export async function ask(path, { query, body, signal } = {}) {
     if (error.name === "AbortError") throw error;
     throw new Trouble(
       "The service does not answer. It may have been stopped, or the connection was lost. " +
-        "See whether “ebert serve” still runs, and try again; what you wrote is still here.",
+        "Check that “ebert serve” is still running, and try again. Your text is still here.",
     );
   }
   const value = await answer.json().catch(() => null);

@@ -93,7 +93,7 @@ export function teachView(model) {
     const example = { ...samples[0], label: "Take an example" };
     if (run.empty(field("title"), "Give the entity a title first.", example)) return;
     if (run.empty(field("description"), `Describe ${title()} first, in a sentence or two.`)) return;
-    await run(`Asking BERT before it knows ${title()} …`, async (signal, say) => {
+    await run(`Asking BERT without ${title()} …`, async (signal, say) => {
       const before = await answers(signal, ["bert", "concat"]);
       say(`Reading the description of ${title()} …`);
       const body = { title: title(), description: field("description").value, aliases: names(), replace };
@@ -193,7 +193,7 @@ function spelled({ name, store }, title, description, aliases, text) {
   };
 }
 
-/** What BERT says of an entity, before and now, on a handful of sentences. */
+/** What BERT says about an entity, before and now, on a handful of sentences. */
 function checks(title, { answers }) {
   const name = title.replace(/ \([^()]*\)$/, ""); // which is all of it that BERT reads
   const words = (found, best) =>
@@ -208,7 +208,7 @@ function checks(title, { answers }) {
   return el(
     "article",
     { class: "column checks" },
-    el("h3", {}, `What BERT says of ${title}`),
+    el("h3", {}, `What BERT says about ${title}`),
     el(
       "table",
       {},

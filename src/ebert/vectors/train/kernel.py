@@ -8,7 +8,7 @@ the weight ``b * negative / shared``.
 
 Threads update the same matrices without locks (Niu et al. 2011): two that meet in a row lose a little of one update.
 
-Written by hand because no library trains words and entities in one space; compiled by Numba because it is the one
+Spelling by hand because no library trains words and entities in one space; compiled by Numba because it is the one
 compiler that users need not install a toolchain for. All of it is in one file, long as it is, because Numba's cache of
 compiled code notices changes in the file of a function, not in others that it calls.
 

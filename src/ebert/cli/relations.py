@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebert import _names
-from ebert._io.progress import say
+from ebert._io.progress import say, waiting
 from ebert._options import cli_options
-from ebert.cli import common, models
+from ebert.cli import common
 from ebert.cli.lazy import Group
 from ebert.errors import EbertError
 from ebert.finetuning.options import RATES
+from ebert.model.folder import find
 from ebert.relations.options import VARIANTS, RelationTrainingOptions, ResolvingOptions
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def train(
     """
     how["ids"] = _read_ids(ids)
     _check(model, mode, vectors, data)
-    with models.loading(model):
+    with waiting(f"loading {model}"):
         from ebert.finetuning.run import leads
         from ebert.relations.classifier import load_model
         from ebert.relations.train import train as run
@@ -105,7 +106,7 @@ def evaluate(
     chosen = read(data)  # an error of the file comes before torch is loaded
     if samples is not None:
         chosen = fixed_subset(chosen, samples)
-    with models.loading(run):
+    with waiting(f"loading {run}"):
         from ebert.relations import evaluate as evaluating
         from ebert.relations.classifier import RelationClassifier
     if keep:
@@ -165,7 +166,7 @@ def predict(
         samples = [_sample(line, f"text {number}", object_first) for number, line in enumerate(text, 1)]
     else:
         samples = _standard_samples(object_first, faults)
-    with models.loading(run):
+    with waiting(f"loading {run}"):
         from ebert.relations.classifier import RelationClassifier
 
         classifier = RelationClassifier.from_pretrained(run, vectors=vectors, device=device)
@@ -304,9 +305,9 @@ def _check(model: str, mode: str, vectors: str | None, data: Path) -> None:
 
     found = _names.find_local(model, "model")
     if mode != "bert" or (found is not None and (found / folder.INFO).is_file()):
-        models.check(model, None, vectors)
+        find(model, None, vectors)
     else:
-        models.check(None, model, vectors)
+        find(None, model, vectors)
     if not data.exists():
         raise EbertError(f"there is no folder {data}: it should have the files of FewRel, train and dev")
 

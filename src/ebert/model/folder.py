@@ -118,7 +118,9 @@ def save(
     files.write_json(folder / INFO, {"ebert": __version__, **asdict(info)})
 
 
-def find(model: str | None, bert: str | None, vectors: str | None = None) -> FoundModel:
+def find(
+    model: str | Path | None, bert: str | Path | None, vectors: "Vectors | str | Path | None" = None
+) -> FoundModel:
     """Look for a model, or for an encoder without entities, which is fetched if need be.
 
     Raise `EbertError` if there is none. `vectors` is where the model's store is now. Imports no torch.
@@ -131,6 +133,14 @@ def find(model: str | None, bert: str | None, vectors: str | None = None) -> Fou
         raise EbertError("--vectors goes with --model")
     found = find_model(model, vectors) if model else FoundModel(str(bert), str(bert))
     return replace(found, encoder_folder=get_bert(found.encoder, local=found.local))
+
+
+def find_base(name: str | Path, vectors: "Vectors | str | Path | None" = None, *, mode: str) -> FoundModel:
+    """Look for what is to be fine-tuned: a model, or in mode `bert` also an encoder."""
+    folder = _names.find_local(name, "model")
+    if mode != "bert" or (folder is not None and (folder / INFO).is_file()):
+        return find(name, None, vectors)
+    return find(None, name, vectors)
 
 
 def find_model(

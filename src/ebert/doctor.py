@@ -60,7 +60,7 @@ def check_installation() -> Iterator[Check]:
 def check_cache(*, quick: bool = False) -> Iterator[Check]:
     """Look at EBERT_HOME and the encoders in it; if `quick`, at the sizes of their files only."""
     from ebert._io.home import home
-    from ebert.bert.cache import cached, verify
+    from ebert.bert.get import cached, verify
 
     folder = home()
     try:
@@ -184,7 +184,7 @@ def _model(folder: Path, name: str, *, quick: bool) -> Iterator[Check]:
 
 
 def _encoder(folder: Path, name: str, *, quick: bool) -> Check:
-    from ebert.bert.cache import MANIFEST, verify
+    from ebert.bert.get import MANIFEST, verify
 
     if (folder / MANIFEST).exists() and (problems := verify(folder, hashes=not quick)):
         return Check(name, "bad", "; ".join(problems))

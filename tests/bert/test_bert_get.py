@@ -10,8 +10,7 @@ import pytest
 from bundle_writer import COPY, JAR, NOTICE, PIECES, bert_variables, rest_of, write_jar
 
 from ebert._io.files import sha256
-from ebert.bert.cache import Manifest, cached, verify
-from ebert.bert.get import get_bert
+from ebert.bert.get import Manifest, cached, get_bert, verify
 from ebert.errors import EbertError
 
 NAME = "bert-base-cased"

@@ -13,8 +13,7 @@ from bundle_writer import PIECES
 from hub_server import COMMIT, OLD, hub
 from huggingface_hub import constants
 
-from ebert.bert.cache import Manifest, verify
-from ebert.bert.get import get_bert
+from ebert.bert.get import Manifest, get_bert, verify
 from ebert.bert.hub import choose
 from ebert.bert.load import load_masked_lm
 from ebert.errors import EbertError

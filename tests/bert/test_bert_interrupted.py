@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from bundle_writer import COPY, JAR, rest_of
 
-from ebert.bert.cache import cached, verify
-from ebert.bert.get import get_bert
+from ebert.bert.get import cached, get_bert, verify
 
 NAME = "bert-base-cased"
 

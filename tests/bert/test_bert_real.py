@@ -6,8 +6,7 @@ import tempfile
 import pytest
 from paper import NATIVE_LANGUAGES
 
-from ebert.bert.cache import Manifest, verify
-from ebert.bert.get import get_bert
+from ebert.bert.get import Manifest, get_bert, verify
 from ebert.bert.load import load_masked_lm, load_tokenizer
 
 pytestmark = pytest.mark.real

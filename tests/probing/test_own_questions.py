@@ -6,7 +6,7 @@ import pytest
 
 from ebert import EbertError
 from ebert.probing.filters import string_match
-from ebert.probing.questions import read_questions
+from ebert.probing.questions import Question, limited, read_questions
 
 
 def write(tmp_path, *lines):
@@ -100,3 +100,12 @@ def test_files_that_have_none(tmp_path):
         read_questions(write(tmp_path))
     with pytest.raises(EbertError, match="is not a file"):
         read_questions(tmp_path)
+
+
+def test_a_limit_takes_questions_of_the_whole_file_whatever_their_order():
+    questions = [Question(f"{relation}{n}", relation, "[MASK]", ("a",)) for relation in "ab" for n in range(40)]
+    kept = limited(questions, 5)
+    assert [question.relation for question in kept] == ["a"] * 5 + ["b"] * 5
+    assert kept == [question for question in questions if question in kept]
+    assert max(int(question.id[1:]) for question in kept) >= 20  # not the first five
+    assert {question.id for question in limited(questions[::-1], 5)} == {question.id for question in kept}

@@ -202,6 +202,15 @@ def test_mentions_longer_than_the_encoder_are_an_error_with_the_line(tiny):
         inputs.prepare([long_sample(1, 1, 1, subject="the " * 50 + "old")])
 
 
+def test_markers_are_never_cut(tiny):
+    inputs = RelationClassifier.fresh(tiny, mode="bert", labels=["a", "b"]).inputs
+    fits = "the " * 32 + "old"  # 33 words, 1 of the object, 4 markers, [CLS] and [SEP]
+    shown = " ".join(inputs.show(inputs.prepare([long_sample(1, 1, 1, subject=fits)])[0]))
+    assert shown == f"[CLS] # {fits} # $ Rome $ [SEP]"
+    with pytest.raises(EbertError, match="the two mentions alone have more wordpieces"):
+        inputs.prepare([long_sample(1, 1, 1, subject=f"the {fits}")])
+
+
 def test_what_cannot_be_cut_is_told_with_the_line(tiny):
     inputs = RelationClassifier.fresh(tiny, mode="replace", labels=["a", "b"]).inputs
     text = "old Rome [MASK] was Oslo"

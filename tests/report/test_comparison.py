@@ -53,6 +53,15 @@ def test_covered_only_and_among(runs):
     assert compare(one, other, among=np.zeros(len(run.ids), dtype=bool)) is None
 
 
+def test_covered_only_means_covered_in_both(tmp_path):
+    more, less = (read_run(make_run(tmp_path / str(share), size=20, covered=share)) for share in (0.9, 0.3))
+    both = (more.outcomes.covered & less.outcomes.covered).sum()
+    assert 0 < both < less.outcomes.covered.sum() < more.outcomes.covered.sum()
+    for one, other in ((more, less), (less, more)):
+        found = compare(Column(one, "concat"), Column(other, "concat"), covered_only=True, resamples=10)
+        assert found.questions == both
+
+
 def test_intervals_are_those_of_resampled_questions(runs):
     run = runs[0]
     found = compare(Column(run, "replace"), Column(run, "bert"), resamples=4000)

@@ -123,7 +123,7 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     try:
         if path.exists() and not path.is_file():
             raise EbertError(f"{path} is not a file; make {what} again or restore it")  # a pipe would be waited for
-        with compressed.bounded(path) as file:
+        with path.open("rb") if path.suffix == ".json" else compressed.bounded(path) as file:
             value = json.loads(file.read())
     except FileNotFoundError:
         raise EbertError(f"{path.parent} is not {what}: it has no {path.name}") from None

@@ -101,8 +101,10 @@ class ModelJob(BulkJob):
     def load_model(self, device: str | None) -> "EBert":
         """Load the model or the encoder."""
         from ebert.model.ebert import load_model
+        from ebert.model.folder import find
 
-        return load_model(self.model, self.bert, self.vectors, device or self.device, self.dtype)
+        found = find(self.model, self.bert, self.vectors)
+        return load_model(found, device=device or self.device, precision=self.dtype)
 
 
 def identify(model: "EBert | Linker", module: "nn.Module") -> dict[str, Any]:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from ebert._io.progress import progress, say
+from ebert._io.progress import progress, say, waiting
 from ebert._options import cli_options
-from ebert.cli import models
 from ebert.cli.common import device_option, dtype_option, json_option, overwrite_option, print_facts, print_json
 from ebert.errors import EbertError
+from ebert.model.folder import find
 from ebert.model.options import AlignmentOptions, LearningOptions
 
 
@@ -57,8 +57,8 @@ def command(
         raise EbertError("--leave-out goes with --learn")
     passages = Passages.of(learn, titles_left_out(leave_out)) if learn else None
     opened = Vectors.open(store)
-    models.check(None, bert)
-    with models.loading(bert):
+    find(None, bert)
+    with waiting(f"loading {bert}"):
         import torch
 
         from ebert.model.ebert import EBert

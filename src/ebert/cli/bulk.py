@@ -14,10 +14,10 @@ from ebert.bulk.encode import EncodeJob
 from ebert.bulk.link import LinkJob
 from ebert.bulk.options import EngineOptions, ReadOptions
 from ebert.bulk.probe import ProbeJob
-from ebert.cli import models
 from ebert.cli.common import PATH, json_option, options, overwrite_option, print_facts, print_json
 from ebert.cli.lazy import Group
 from ebert.errors import EbertError
+from ebert.model.folder import find
 
 if TYPE_CHECKING:
     from ebert.bulk.job import ModelJob
@@ -124,7 +124,7 @@ def _run(
     if isinstance(job, LinkJob):
         check_trained(job.linker, "linker", job.vectors)
     else:
-        models.check(job.model, job.bert, job.vectors)
+        find(job.model, job.bert, job.vectors)
     if sys.stderr.isatty():
         say("reading the input and loading the model ...")
     try:

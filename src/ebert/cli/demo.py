@@ -4,8 +4,9 @@ from dataclasses import asdict
 
 import click
 
-from ebert.cli import models
+from ebert._io.progress import waiting
 from ebert.cli.common import json_option, print_json, print_table
+from ebert.model.folder import find
 
 SHOWN = 12  # answers that the entities change
 NEXT = """\
@@ -29,8 +30,8 @@ def command(as_json: bool) -> None:
     Example:
       ebert demo
     """
-    models.check("starter", None)
-    with models.loading("bert-base-cased and the starter"):
+    find("starter", None)
+    with waiting("loading bert-base-cased and the starter"):
         from ebert.demo.run import DESCRIPTION, ask, link, teach
         from ebert.model.ebert import EBert
 

@@ -2,8 +2,9 @@
 
 import click
 
-from ebert.cli import models
+from ebert._io.progress import waiting
 from ebert.cli.common import json_option, overwrite_option, print_json, vectors_option
+from ebert.model.folder import find
 
 
 @click.command("export")
@@ -30,8 +31,8 @@ def command(
 
     files.refuse_existing(Path(out), overwrite=overwrite)
     titles = read_titles(entities)
-    models.check(model, None, vectors)
-    with models.loading(model):
+    find(model, None, vectors)
+    with waiting(f"loading {model}"):
         from ebert.model.ebert import EBert
 
         loaded = EBert.from_pretrained(model, vectors=vectors)

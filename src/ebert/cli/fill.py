@@ -1,25 +1,29 @@
 """``ebert fill``: what an encoder puts where a mask is, with and without entities."""
 
 from collections.abc import Iterator
-from itertools import chain
-from pathlib import Path
+from dataclasses import replace
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebert._io.progress import say
-from ebert.cli import models
+from ebert._io.progress import say, waiting
 from ebert.cli.common import device_option, dtype_option, json_option, own_vectors_option, print_json, standard_input
 from ebert.errors import EbertError
+from ebert.model.folder import find, open_store
 from ebert.model.options import MASK, MODES, feeds_entities, parse_modes
+from ebert.text.passage import Mention, Passage
 
 if TYPE_CHECKING:
     from ebert.model.ebert import EBert
     from ebert.model.fill import Filled
+    from ebert.model.folder import FoundModel
     from ebert.model.options import Mode
-    from ebert.text.passage import Passage
+    from ebert.vectors.store import Vectors
 
-WINDOW = 256
+WINDOW = 256  # passages that are filled together
+ALIKE = 20_000  # titles with the same words that are looked at
+LIKELY = 0.1  # least link probability of words that are offered as an entity
 
 Row = dict["Mode", "Filled"]
 Reasons = list[tuple[str, Row]]
@@ -55,27 +59,24 @@ def command(
     if vectors and not model:
         raise EbertError("--vectors goes with --model")
     modes = parse_modes(mode, with_entities=model is not None)
-    if why and not any(map(feeds_entities, modes)):
+    fed = any(map(feeds_entities, modes))
+    if why and not fed:
         raise EbertError("--why shows what entities do: it needs --model and the mode concat or replace")
     options = {"top": top, "candidates": _read_words(candidates) if candidates else None}
-    bert = bert if model else bert or "bert-base-cased"
-    folder = models.check(model, bert, vectors)
-    passages = _passages(text, folder)
-    store = models.open_store(model, vectors) if model else None
-    if store is not None and any(map(feeds_entities, modes)):
-        from ebert.cli.marking import Marker
-
-        passages = map(Marker(store, say), passages)
+    found = find(model, None if model else bert or "bert-base-cased", vectors)
+    passages = _passages(text, found)
+    store = open_store(found) if model else None
+    if store is not None and fed:
+        passages = map(_Marker(store), passages)
     first = next(passages, None)
     if first is None:
         raise EbertError("there is no text to fill; give it as an argument or on standard input")
-    with models.loading(model or bert):
-        from ebert.model.batching import windows
+    with waiting(f"loading {found.name}"):
         from ebert.model.ebert import load_model
 
-        loaded = load_model(model, bert, store, device, dtype)
-    number = 0
-    for window in windows(chain([first], passages), WINDOW):
+        loaded = load_model(found, store, device, dtype)
+    number, passages = 0, chain([first], passages)
+    while window := list(islice(passages, WINDOW)):
         for passage, row in _fill(loaded, window, modes, options, number):
             number += 1
             reasons = _reasons(loaded, passage, row, options) if why else None
@@ -85,12 +86,12 @@ def command(
                 _show(loaded, passage, row, reasons)
 
 
-def _passages(texts: tuple[str, ...], encoder: Path) -> Iterator["Passage"]:
+def _passages(texts: tuple[str, ...], found: "FoundModel") -> Iterator[Passage]:
     """Return the passages of texts, all of which are checked now, or of standard input, of which the first line is."""
     from ebert.bert.load import mask_of
-    from ebert.text.passage import Passage
 
-    mask = mask_of(encoder)
+    assert found.encoder_folder is not None
+    mask = mask_of(found.encoder_folder)
     if texts:
         passages = list(map(Passage.parse, texts))
         for number, passage in enumerate(passages, 1):
@@ -111,8 +112,8 @@ def _check_text(text: str, mask: str | None, where: str) -> None:
 
 
 def _fill(
-    model: "EBert", window: list["Passage"], modes: list["Mode"], options: dict[str, Any], before: int
-) -> Iterator[tuple["Passage", Row]]:
+    model: "EBert", window: list[Passage], modes: list["Mode"], options: dict[str, Any], before: int
+) -> Iterator[tuple[Passage, Row]]:
     """Fill passages together; if one of them cannot be filled, yield those before it and raise an error about it."""
     try:
         yield from zip(window, list(model.fill_modes(window, modes, **options)), strict=True)
@@ -135,7 +136,7 @@ def _read_words(path: str) -> list[str]:
         raise EbertError(f"{path} cannot be read ({error}); it should be a text file with one word per line") from None
 
 
-def _reasons(model: "EBert", passage: "Passage", row: Row, options: dict[str, Any]) -> Reasons:
+def _reasons(model: "EBert", passage: Passage, row: Row, options: dict[str, Any]) -> Reasons:
     """Fill the passage again without each of its entities that has a vector."""
     missing = next(iter(row.values())).missing
     modes = [mode for mode in row if feeds_entities(mode)]
@@ -144,7 +145,7 @@ def _reasons(model: "EBert", passage: "Passage", row: Row, options: dict[str, An
     return list(zip([mention.entity for mention in fed], rows, strict=True))
 
 
-def _as_json(passage: "Passage", row: Row, reasons: Reasons | None) -> dict[str, Any]:
+def _as_json(passage: Passage, row: Row, reasons: Reasons | None) -> dict[str, Any]:
     def masks(row: Row) -> dict[str, Any]:
         return {
             mode: [
@@ -161,7 +162,7 @@ def _as_json(passage: "Passage", row: Row, reasons: Reasons | None) -> dict[str,
     return value
 
 
-def _show(model: "EBert", passage: "Passage", row: Row, reasons: Reasons | None) -> None:
+def _show(model: "EBert", passage: Passage, row: Row, reasons: Reasons | None) -> None:
     from ebert.text.letters import listed
 
     click.secho(passage.markup(), bold=True)
@@ -193,3 +194,47 @@ def _columns(row: Row) -> None:
                 cell = f"{answer.token:<{width}}{answer.probability:6.1%}"
                 cells.append(click.style(cell, bold=rank == 0 and plain not in (None, answer.token)))
             click.echo("  " + "  ".join(cells))
+
+
+class _Marker:
+    """Looks at the entities that passages name, and says what somebody may have meant."""
+
+    def __init__(self, vectors: "Vectors") -> None:
+        self._vectors = vectors
+        self._offered = False  # it is said once
+
+    def __call__(self, passage: Passage) -> Passage:
+        """Return the passage with titles in the store's own case."""
+        if not passage.mentions and not self._offered:
+            self._offered = True
+            self._offer(passage.text)
+        mentions = [one if one.entity in self._vectors else self._in_any_case(one) for one in passage.mentions]
+        return Passage(passage.text, tuple(mentions))
+
+    def _in_any_case(self, mention: Mention) -> Mention:
+        """Return a mention with the only title that equals its own if case is ignored, if there is one."""
+        from ebert.text.titles import clean
+        from ebert.vectors.lookup import words_in
+
+        wanted = clean(mention.entity).casefold()
+        if not (words := words_in(mention.entity)):
+            return mention
+        alike = self._vectors.matching(" ".join(f'"{word}"' for word in words), ALIKE)
+        titles = {entity.title for entity in alike if entity.title.casefold() == wanted}
+        if len(titles) != 1:
+            return mention
+        title = titles.pop()
+        say(f"{mention.entity!r} is read as {title!r}")
+        return replace(mention, entity=title)
+
+    def _offer(self, text: str) -> None:
+        """Say which entities the text seems to name, by how often its words are links."""
+        from ebert.linking.candidates.table import MentionTable
+        from ebert.linking.document import Document
+        from ebert.linking.prior import chosen
+
+        spans = chosen(MentionTable(self._vectors)(Document("", text)), LIKELY, "longest")
+        named = [Mention(span.start, span.end, span.choices[0].title) for span in spans]
+        named = [mention for mention in named if MASK not in text[mention.start - 1 : mention.end + 1]]
+        hint = f"try: {Passage(text, tuple(named)).markup()}" if named else "mark one as [[Title]]"
+        say(f"no entity is marked, so all modes give the same answers; {hint}")

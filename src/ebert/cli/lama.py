@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
-from ebert.cli import models
+from ebert._io.progress import waiting
 from ebert.cli.common import PATH, device_option, json_option, overwrite_option, print_json, print_table
 from ebert.cli.lazy import Group
 from ebert.errors import EbertError
+from ebert.model.folder import find
 from ebert.probing.filters import DROPPED, FILTERS, NAME_BERT, UHN
 
 
@@ -45,8 +46,8 @@ def uhn(data: Path, out: Path, bert: str, device: str | None, overwrite: bool, a
     files.refuse_existing(out, overwrite=overwrite, marker=DROPPED)  # before the encoder is loaded
     if not data.exists():
         raise EbertError(f"there is no LAMA at {data}: give its folder or archive")
-    models.check(None, bert)
-    with models.loading(bert):
+    find(None, bert)
+    with waiting(f"loading {bert}"):
         from ebert.model.ebert import EBert
 
         model = EBert.plain(bert, device=device)

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebert._io.progress import say
+from ebert._io.progress import say, waiting
 from ebert._options import cli_options
-from ebert.cli import common, link_data, models
+from ebert.cli import common, link_data
 from ebert.cli.lazy import Group
 from ebert.cli.link_data import IDS_HELP, LAYOUT_HELP, given_option, use_candidates
 from ebert.errors import EbertError
 from ebert.linking.options import CandidateOptions, LinkerOptions, LinkTrainingOptions
+from ebert.model.folder import find
 
 if TYPE_CHECKING:
     from ebert.linking.document import Document
@@ -159,7 +160,7 @@ def run(
         files.refuse_unwritable(out)
     link_data.check_files(*(path for path in file if path != STDIN), given)
     check_trained(linker, "linker", vectors)
-    with models.loading(linker):
+    with waiting(f"loading {linker}"):
         from ebert.linking.linker import Linker
 
         loaded = Linker.from_pretrained(linker, vectors=vectors, rounds=rounds, precision=precision, device=device)
@@ -195,7 +196,7 @@ def _documents(paths: tuple[str, ...], texts: tuple[str, ...], lines: bool, layo
 
 
 def _load(model: str, vectors: str | None, device: str | None) -> "EBert":
-    with models.loading(model):
+    with waiting(f"loading {model}"):
         from ebert.model.ebert import EBert
 
         return EBert.from_pretrained(model, vectors=vectors, device=device)
@@ -206,7 +207,7 @@ def _prepare(
     ids: Path | None, given: str | None, spans: CandidateOptions, **options: Any,
 ) -> "tuple[EBert, list[Document], list[Document], dict[str, Any]]":  # fmt: skip
     """Load the model and read what to train on; return both with what more a training is told."""
-    models.check(model, None, vectors)
+    find(model, None, vectors)
     link_data.check_files(data, dev, ids, given)
     loaded = _load(model, vectors, device)
     from ebert.linking.train import read_data

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from ebert._io.progress import say
+from ebert._io.progress import say, waiting
 from ebert._options import cli_options
-from ebert.cli import common, models
+from ebert.cli import common
 from ebert.errors import EbertError
 from ebert.linking.options import CandidateOptions, LinkPrecision, Mask, PriorOptions, Variant, WikipediaOptions
 
@@ -329,7 +329,7 @@ def _tool(
             best = tuned(generator, read_documents(Path(tune), None, resolver, say), same=resolver.same)
             options = best.options if threshold is None else PriorOptions(threshold=threshold, rule=best.options.rule)
         return PriorLinker(generator, options), store, {"threshold": options.threshold, "rule": options.rule}
-    with models.loading(linker):
+    with waiting(f"loading {linker}"):
         from ebert.linking.linker import Linker
 
         how: dict[str, Any] = {

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebert._io.progress import say
+from ebert._io.progress import say, waiting
 from ebert._io.records import read_list
 from ebert._options import cli_options
-from ebert.cli import common, models
+from ebert.cli import common
 from ebert.cli.lazy import Group
 from ebert.errors import EbertError
+from ebert.model.folder import find
 from ebert.model.options import parse_modes
 from ebert.probing.filters import FILTERS, NAME_BERT, check_filters, own_filters
 from ebert.probing.options import ProbeOptions
 
 if TYPE_CHECKING:
     from ebert.model.ebert import EBert
+    from ebert.model.folder import FoundModel
     from ebert.probing.questions import Questions
 
 
@@ -69,13 +71,13 @@ def lama(data: Path, relations: str | None, vocabulary: Path | None, **rest: Any
     """
     from ebert.probing.lama import read_lama
 
-    _check(rest)
+    found = _check(rest)
     questions = read_lama(data, relations=_list(relations) if relations else None)
     if vocabulary is not None:
         questions.vocabulary = words_in(vocabulary)
     if questions.vocabulary is None:
         raise EbertError(f"{data} has no common_vocab_cased.txt; give the words to choose from with --vocabulary")
-    _probe(questions, **rest)
+    _probe(questions, found, **rest)
 
 
 @group.command("questions")
@@ -95,37 +97,37 @@ def questions(data: Path, vocabulary: Path | None, **rest: Any) -> None:
     """
     from ebert.probing.questions import read_questions
 
-    _check(rest)
+    found = _check(rest)
     read = read_questions(data)
     read.vocabulary = words_in(vocabulary) if vocabulary else None
-    _probe(read, name_bert=NAME_BERT, **rest)
+    _probe(read, found, name_bert=NAME_BERT, **rest)
 
 
-def _check(given: dict[str, Any]) -> None:
-    """Raise `EbertError` for names and modes that cannot be: before questions are read, which takes longer."""
-    models.check(given["model"], given["bert"], given["vectors"])
-    parse_modes(given["mode"], with_entities=given["model"] is not None)
+def _check(given: dict[str, Any]) -> "FoundModel":
+    """Find the model, and raise `EbertError` for what cannot be: before questions are read, which takes longer."""
+    found = find(given.pop("model"), given.pop("bert"), given.pop("vectors"))
+    parse_modes(given["mode"], with_entities=found.folder is not None)
     if (labels := given["labels"]) is not None and not labels.is_file():
         raise EbertError(f"there is no file {labels} (--labels)")
+    return found
 
 
 def _probe(
-    read: "Questions", *, options: ProbeOptions, name_bert: str, model: str | None, bert: str | None,
-    vectors: str | None, mode: str | None, filters: str, labels: Path | None, device: str | None, out: Path,
-    overwrite: bool, as_json: bool,
+    read: "Questions", found: "FoundModel", *, options: ProbeOptions, name_bert: str, mode: str | None, filters: str,
+    labels: Path | None, device: str | None, out: Path, overwrite: bool, as_json: bool,
 ) -> None:  # fmt: skip
     check_filters(_list(filters), lama=read.is_lama)
-    modes = parse_modes(mode, with_entities=model is not None)
+    modes = parse_modes(mode, with_entities=found.folder is not None)
     options = replace(options, modes=tuple(modes), filters=tuple(_list(filters)))
 
-    with models.loading(model or bert):
+    with waiting(f"loading {found.name}"):
         from ebert._io.progress import progress
         from ebert.model.ebert import load_model
         from ebert.probing.ask import read_labels
         from ebert.probing.run import probe
 
         known = read_labels(labels) if labels else None
-        loaded = load_model(model, bert, vectors, device, options.precision)
+        loaded = load_model(found, device=device, precision=options.precision)
     scores = probe(
         loaded, read, out, options=options, labels=known, overwrite=overwrite, watch=progress,
         name_model=lambda: _name_model(name_bert, loaded, options.precision),

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebert import _names
-from ebert._io.progress import say
+from ebert._io.progress import say, waiting
 from ebert._options import cli_options
-from ebert.cli import common, models
+from ebert.cli import common
 from ebert.cli.lazy import Group
 from ebert.errors import EbertError
 from ebert.finetuning.options import RATES
+from ebert.model.folder import find_base
 from ebert.relations.options import VARIANTS, RelationTrainingOptions, ResolvingOptions
 
 if TYPE_CHECKING:
+    from ebert.model.folder import FoundModel
     from ebert.relations.classifier import RelationPrediction
     from ebert.relations.data import Sample
 
@@ -66,13 +67,13 @@ def train(
       ebert relations train fewrel --model enwiki-ebert --mode concat --epochs 3 --out runs/concat
     """
     how["ids"] = _read_ids(ids)
-    _check(model, mode, vectors, data)
-    with models.loading(model):
+    found = _check(model, mode, vectors, data)
+    with waiting(f"loading {model}"):
         from ebert.finetuning.run import leads
-        from ebert.relations.classifier import load_model
+        from ebert.model.ebert import load_model
         from ebert.relations.train import train as run
 
-        loaded = load_model(model, mode, vectors)
+        loaded = load_model(found)
     metrics = run(data, loaded, out, mode=mode, options=options, command=common.command_line(), say=_say, **how)
     if leads():
         common.print_result(metrics, as_json, lambda metrics: common.print_facts({
@@ -105,7 +106,7 @@ def evaluate(
     chosen = read(data)  # an error of the file comes before torch is loaded
     if samples is not None:
         chosen = fixed_subset(chosen, samples)
-    with models.loading(run):
+    with waiting(f"loading {run}"):
         from ebert.relations import evaluate as evaluating
         from ebert.relations.classifier import RelationClassifier
     if keep:
@@ -165,7 +166,7 @@ def predict(
         samples = [_sample(line, f"text {number}", object_first) for number, line in enumerate(text, 1)]
     else:
         samples = _standard_samples(object_first, faults)
-    with models.loading(run):
+    with waiting(f"loading {run}"):
         from ebert.relations.classifier import RelationClassifier
 
         classifier = RelationClassifier.from_pretrained(run, vectors=vectors, device=device)
@@ -256,14 +257,14 @@ def search(
       ebert relations search fewrel --model enwiki-ebert --mode concat --out searches/concat
     """
     known = _read_ids(ids)
-    _check(model, mode, vectors, data)
+    found = _check(model, mode, vectors, data)
     from ebert.finetuning.run import CURVE
-    from ebert.relations.classifier import load_model
+    from ebert.model.ebert import load_model
     from ebert.relations.train import search as run
     from ebert.report.plots import draw_expected_maximum
 
     result = run(
-        data, lambda: load_model(model, mode, vectors), out, mode=mode, rates=learning_rate, epochs=epochs,
+        data, lambda: load_model(found), out, mode=mode, rates=learning_rate, epochs=epochs,
         ids=known, command=common.command_line(), say=_say, **how,
     )  # fmt: skip
     try:
@@ -298,17 +299,12 @@ def report(runs: tuple[Path, ...], out: Path, resamples: int, overwrite: bool, a
         common.print_report(out, summary)
 
 
-def _check(model: str, mode: str, vectors: str | None, data: Path) -> None:
-    """Raise `EbertError` for a model or data that is not there. In mode `bert` an encoder is a model, too."""
-    from ebert.model import folder
-
-    found = _names.find_local(model, "model")
-    if mode != "bert" or (found is not None and (found / folder.INFO).is_file()):
-        models.check(model, None, vectors)
-    else:
-        models.check(None, model, vectors)
+def _check(model: str, mode: str, vectors: str | None, data: Path) -> "FoundModel":
+    """Find the model to train, and raise `EbertError` for a model or data that is not there."""
+    found = find_base(model, vectors, mode=mode)
     if not data.exists():
         raise EbertError(f"there is no folder {data}: it should have the files of FewRel, train and dev")
+    return found
 
 
 def _read_ids(path: Path | None) -> dict[int, str] | None:

@@ -38,7 +38,7 @@ def command(
       ebert serve enwiki-ebert --linker enwiki-linker --port 8765
     """
     from ebert.finetuning.folder import check_trained
-    from ebert.model.folder import check_model
+    from ebert.model.folder import find_model
 
     try:
         from ebert.serve.server import Server, given_token, listen, url_of
@@ -48,7 +48,7 @@ def command(
     store = _names.find_local(vectors or model, "store") if keep else None
     if store is not None and _names.is_shared(store):
         raise _names.shared_store(vectors or model)
-    check_model(model, vectors)
+    find_model(model, vectors)
     if linker is not None:
         check_trained(linker, "linker", vectors)
     token, new = given_token()

@@ -11,6 +11,7 @@ import click
 from ebert._io.progress import say
 from ebert.cli import common
 from ebert.errors import EbertError
+from ebert.model.folder import find_model, open_store
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,7 +89,7 @@ def add(
         raise EbertError("--refine needs a --description to learn from and a --model to learn through")
     with _own(store) as vectors:
         if model is not None:  # before anything is added
-            _folder_of(model, vectors)
+            open_store(find_model(model, vectors))
         given, before = None if vector is None else _read_vector(vector), vectors.stamp
         if refine:
             from ebert.model.ebert import EBert
@@ -264,26 +265,13 @@ def check(title: str, model: str, vectors: str | None, top: int, device: str | N
       ebert vectors check "Natalia Lafourcade" --model starter
       ebert vectors check "Zorblax Inc." --model starter --vectors my-entities
     """
-    from ebert.model.folder import open_store
-
-    with open_store(_folder_of(model), vectors) as store:
+    with open_store(find_model(model, vectors)) as store:
         title = store.known(title).title  # before torch is loaded
         checked = _check(model, store, title, top=top, device=device)
     if as_json:
         common.print_json({"title": title, "answers": _as_value(checked)})
     else:
         _show(title, checked)
-
-
-def _folder_of(model: str, store: "Vectors | None" = None) -> Path:
-    """Return the folder of a model. Raise `EbertError` if there is none, or none that was fitted to a store."""
-    from ebert import _names
-    from ebert.model.folder import open_store
-
-    folder = _names.resolve(model, "model")
-    if store is not None:
-        open_store(folder, store)
-    return folder
 
 
 def _check(

@@ -86,7 +86,7 @@ def check_trained(name: str | Path, kind: Literal["linker", "classifier"], vecto
     if kind == "linker" and (folder / models.INFO).is_file():  # a model, perhaps with an adapter
         if (folder / marker).is_file():
             read_info(folder, marker, kind)
-        models.check_model(folder, vectors)
+        models.find_model(folder, vectors)
         return
     if kind == "linker" and not (folder / marker).is_file():
         raise no_linker(folder)

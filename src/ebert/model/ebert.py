@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ebert import _names
 from ebert.errors import EbertError
 from ebert.model import folder as layout
 from ebert.model.alignment import Alignment
@@ -355,32 +354,21 @@ class EBert:
 
         `vectors` and `encoder` say where the store and the encoder are now, if not where they were.
         """
-        folder = _names.resolve(pretrained_model_name_or_path, "model", **hub)
-        return cls(*layout.load(folder, vectors=vectors, encoder=encoder, device=device, dtype=dtype))
+        found = layout.find_model(pretrained_model_name_or_path, vectors, encoder, **hub)
+        return cls(*layout.load(found, device=device, dtype=dtype))
 
 
 def load_model(
-    model: str | None,
-    bert: str | None,
-    vectors: Vectors | str | None = None,
-    device: Device = None,
-    precision: str | None = None,
+    found: layout.FoundModel, vectors: Vectors | None = None, device: Device = None, precision: str | None = None
 ) -> EBert:
-    """Load a model, or an encoder without entities: `--model`, `--bert`, `--vectors`, `--device` and a dtype's name.
+    """Load a model, or an encoder without entities; `vectors` is its store if that is open already.
 
-    The precision "int8" is for CPUs: see `ebert.model.int8`.
+    `precision` is the name of a dtype, or "int8", which is for CPUs: see `ebert.model.int8`.
     """
-    if (model is None) == (bert is None):
-        raise EbertError("give a model (with entities) or an encoder (without): --model or --bert")
-    if vectors is not None and model is None:
-        raise EbertError("--vectors goes with --model")
     dtype = None if precision in (None, "int8") else getattr(torch, str(precision), precision)
     if not isinstance(dtype, torch.dtype | None):
         raise EbertError(f"unknown dtype {precision!r}")
-    if model is not None:
-        loaded = EBert.from_pretrained(model, vectors=vectors, device=device, dtype=dtype)
-    else:
-        loaded = EBert.plain(str(bert), device=device, dtype=dtype)
+    loaded = EBert(*layout.load(found, vectors, device=device, dtype=dtype))
     if precision == "int8":
         from ebert.model.int8 import quantize
 

@@ -143,11 +143,20 @@ class Encoder:
 
     @classmethod
     def load(
-        cls, name: str | Path, *, device: Device = None, dtype: torch.dtype | None = None, local: bool = True
+        cls,
+        name: str | Path,
+        *,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+        local: bool = True,
+        folder: Path | None = None,
     ) -> "Encoder":
-        """Load a hub name (perhaps with a revision: `name@v1`), a Maven artifact's name or, if `local`, a folder."""
+        """Load a hub name (perhaps with a revision: `name@v1`), a Maven artifact's name or, if `local`, a folder.
+
+        `folder` is where it was found, if it was looked for already.
+        """
         name = str(name)
-        folder = get_bert(name, local=local)
+        folder = folder or get_bert(name, local=local)
         try:
             module, tokenizer = load_masked_lm(folder), load_tokenizer(folder)
         except EbertError:

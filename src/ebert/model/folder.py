@@ -1,10 +1,11 @@
 """A model on disk: a folder that says which encoder and which store it belongs to, and holds W.
 
-What is wrong with a name can be said without torch: `check_model` imports neither torch nor transformers.
+A model is looked up once (`find`, `find_model`), which says what is wrong with its name and its parts before torch is
+loaded; `load` then loads what was found.
 """
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,24 @@ class ModelInfo:
             raise EbertError(f"{folder / INFO} is damaged ({error}); make the model again with 'ebert align'") from None
 
 
+@dataclass(frozen=True, slots=True)
+class FoundModel:
+    """A model, or an encoder without entities, that is where it should be; nothing of it is loaded yet."""
+
+    name: str
+    """What it was asked for by."""
+    encoder: str
+    """The encoder's name, or the path of its folder."""
+    local: bool = True
+    """Whether the encoder may be a folder: only if the caller named it, or it was found to be one."""
+    encoder_folder: Path | None = None
+    """Where the encoder's files are, once it was looked for."""
+    folder: Path | None = None
+    """The model's folder, which an encoder alone does not have; it comes with the two below."""
+    info: ModelInfo | None = None
+    store: "Vectors | Path | None" = None
+
+
 def save(
     folder: Path,
     encoder: "Encoder",
@@ -99,44 +118,76 @@ def save(
     files.write_json(folder / INFO, {"ebert": __version__, **asdict(info)})
 
 
+def find(
+    model: str | Path | None, bert: str | Path | None, vectors: "Vectors | str | Path | None" = None
+) -> FoundModel:
+    """Look for a model, or for an encoder without entities, which is fetched if need be.
+
+    Raise `EbertError` if there is none. `vectors` is where the model's store is now. Imports no torch.
+    """
+    from ebert.bert.get import get_bert
+
+    if bool(model) == bool(bert):
+        raise EbertError("give --model or --bert: a model (with entities) or an encoder (without)")
+    if vectors and not model:
+        raise EbertError("--vectors goes with --model")
+    found = find_model(model, vectors) if model else FoundModel(str(bert), str(bert))
+    return replace(found, encoder_folder=get_bert(found.encoder, local=found.local))
+
+
+def find_base(name: str | Path, vectors: "Vectors | str | Path | None" = None, *, mode: str) -> FoundModel:
+    """Look for what is to be fine-tuned: a model, or in mode `bert` also an encoder."""
+    folder = _names.find_local(name, "model")
+    if mode != "bert" or (folder is not None and (folder / INFO).is_file()):
+        return find(name, None, vectors)
+    return find(None, name, vectors)
+
+
+def find_model(
+    name: str | Path, vectors: "Vectors | str | Path | None" = None, encoder: str | Path | None = None, **hub: Any
+) -> FoundModel:
+    """Look for a model and its store. Its encoder is not looked for.
+
+    Raise `EbertError` if there is no such model, or if its store is not where it should be. `vectors` and `encoder`
+    are what is given instead of what the model names.
+    """
+    folder = _names.resolve(name, "model", **hub)
+    info = ModelInfo.read(folder)
+    if vectors is None or isinstance(vectors, str | Path):
+        vectors = _names.store_of(folder, info.vectors.name, vectors, ours=info.ours)
+    own = str(encoder) if encoder else encoder_of(folder, info)
+    local = bool(encoder) or Path(own).is_absolute()
+    return FoundModel(str(name), own, local, None, folder, info, vectors)
+
+
 def load(
-    folder: Path, *, vectors: "Vectors | str | Path | None", encoder: str | Path | None, **placed: Any
-) -> tuple["Encoder", "Vectors", "Alignment"]:
-    """Read a model and open its parts, which are where the folder says or where they are given."""
+    found: FoundModel, vectors: "Vectors | None" = None, **placed: Any
+) -> tuple["Encoder", "Vectors | None", "Alignment | None"]:
+    """Load what was found; `vectors` is the store if it is open already."""
     from ebert.model.encoder import Encoder
 
-    info = ModelInfo.read(folder)
-    alignment = load_alignment(folder, info)
-    store = open_store(folder, vectors, info)
-    name = str(encoder) if encoder else encoder_of(folder, info)
-    # Only what the caller names, or what was found above, may be a folder.
-    loaded = Encoder.load(name, local=bool(encoder) or Path(name).is_absolute(), **placed)
-    if loaded.fingerprint != info.encoder.fingerprint:
+    if found.folder is None or found.info is None:
+        return Encoder.load(found.encoder, folder=found.encoder_folder, **placed), None, None
+    alignment = load_alignment(found.folder, found.info)
+    store = open_store(found) if vectors is None else vectors
+    loaded = Encoder.load(found.encoder, local=found.local, folder=found.encoder_folder, **placed)
+    if loaded.fingerprint != found.info.encoder.fingerprint:
         raise EbertError(
-            f"{loaded.name} has other wordpieces or wordpiece vectors than the encoder {folder} was fitted on; "
+            f"{loaded.name} has other wordpieces or wordpiece vectors than the encoder {found.folder} was fitted on; "
             "give the right encoder (encoder=...) or fit the model again ('ebert align')"
         )
     return loaded, store, alignment
 
 
-def open_store(folder: Path, vectors: "Vectors | str | Path | None" = None, info: ModelInfo | None = None) -> "Vectors":
+def open_store(found: FoundModel) -> "Vectors":
     """Open the store of a model, without loading torch. Raise `EbertError` if it is not the one it was fitted to."""
-    from ebert.vectors.store import reopen
+    from ebert.vectors.store import Vectors, reopen
 
-    info = info or ModelInfo.read(folder)
-    part, remedy = info.vectors, " or fit the model again ('ebert align')"
-    return reopen(folder, part.name, part.fingerprint, vectors, ours=info.ours, remedy=remedy)
-
-
-def check_model(name: str | Path, vectors: str | Path | None = None) -> str:
-    """Raise `EbertError` if there is no such model, or if its store is not where it should be.
-
-    Return the name or the folder of its encoder, which is not looked for. `vectors` is where the store is now.
-    """
-    folder = _names.resolve(name, "model")
-    info = ModelInfo.read(folder)
-    _names.store_of(folder, info.vectors.name, vectors, ours=info.ours)
-    return encoder_of(folder, info)
+    if found.folder is None or found.info is None or found.store is None:
+        raise EbertError(f"{found.name} is an encoder without entities: it has no store")
+    store = Vectors.open(found.store) if isinstance(found.store, Path) else found.store
+    part, remedy = found.info.vectors, " or fit the model again ('ebert align')"
+    return reopen(found.folder, part.name, part.fingerprint, store, ours=True, remedy=remedy)
 
 
 def load_alignment(folder: Path, info: ModelInfo) -> "Alignment":

@@ -22,8 +22,9 @@ from ebert.finetuning.folder import ALIGNMENT, load_module, of_run, read_info, w
 from ebert.finetuning.options import Say, split_options
 from ebert.model.alignment import Alignment
 from ebert.model.batching import budget_on, in_order, windows
-from ebert.model.ebert import EBert
+from ebert.model.ebert import EBert, load_model
 from ebert.model.encoder import Encoder, move
+from ebert.model.folder import find_base
 from ebert.model.injection import Injector, Pieces
 from ebert.relations.data import Sample, SampleResolver, as_sample
 from ebert.relations.inputs import Inputs, Prepared, alignment_for
@@ -186,8 +187,10 @@ class RelationClassifier:
         from ebert.relations.train import train
 
         chosen, resolving = split_options(options, RelationTrainingOptions, ResolvingOptions)
+        if not isinstance(model, EBert):
+            model = load_model(find_base(model, vectors, mode=mode))
         train(
-            Path(data), load_model(model, mode, vectors), Path(out), mode=mode, options=chosen, resolving=resolving,
+            Path(data), model, Path(out), mode=mode, options=chosen, resolving=resolving,
             ids=read_ids(Path(ids)) if isinstance(ids, str | Path) else ids, device=device, say=say or (lambda _: None),
         )  # fmt: skip
         return cls.from_pretrained(out, vectors=vectors, device=device)
@@ -290,15 +293,3 @@ class RelationClassifier:
         module = load_module(folder, base, "classifier")
         move(module, device)
         return cls(module, load_tokenizer(folder), setting, store, alignment)
-
-
-def load_model(model: EBert | str | Path, mode: str, vectors: Vectors | str | Path | None) -> EBert:
-    """Return the model to train: by its name, which in mode `bert` may also be that of an encoder."""
-    if isinstance(model, EBert):
-        return model
-    folder = _names.find_local(model, "model")
-    if mode != "bert" or (folder is not None and (folder / "ebert.json").is_file()):
-        return EBert.from_pretrained(model, vectors=vectors)
-    if vectors:
-        raise EbertError("--vectors goes with a model made by 'ebert align', not with an encoder")
-    return EBert.plain(str(model))

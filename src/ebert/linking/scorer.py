@@ -94,6 +94,13 @@ class LinkingModel(nn.Module):
         with only(self.encoder.base_model, places):
             return self.encoder(**inputs).logits[0]  # what the head would compare to the wordpieces
 
+    def answered(
+        self, rows: Tensor, columns: Tensor, entities: Tensor, choices: Tensor, **inputs: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return e · MLM(h) of the null entity (spans,) and of the candidates (spans, choices); see `forward`."""
+        answers = self.answers(inputs, rows, columns).float()  # (spans, width)
+        return answers @ self.null, torch.einsum("sw,scw->sc", answers, entities[choices].float())
+
     def forward(
         self,
         rows: Tensor,  # (spans,), with `columns` the places of the spans' [E-MASK]
@@ -110,9 +117,7 @@ class LinkingModel(nn.Module):
         **inputs: Tensor,  # inputs_embeds, attention_mask, position_ids
     ) -> dict[str, Tensor]:
         """Return the scores (spans, 1 + choices), the null entity's first, and the weighted sum of the losses."""
-        answers = self.answers(inputs, rows, columns).float()  # (spans, width)
-        null = answers @ self.null  # (spans,)
-        candidates = torch.einsum("sw,scw->sc", answers, entities[choices].float())
+        null, candidates = self.answered(rows, columns, entities, choices, **inputs)
         if self.weights is None:
             candidates = candidates + log_priors
             null = null if null_priors is None else null + null_priors

@@ -30,12 +30,13 @@ from ebert.errors import EbertError
 from ebert.finetuning import run as runs
 from ebert.finetuning.folder import MODEL
 from ebert.finetuning.options import RATES, Say
-from ebert.finetuning.trainer import Keeper, arguments, best_of, run
+from ebert.finetuning.trainer import Keeper, arguments, best_of, last_checkpoint, run
 from ebert.linking.adapter import trained
 from ebert.linking.candidates.generator import Given
 from ebert.linking.document import Document
 from ebert.linking.evaluate import Counts, Same, percent, score
 from ebert.linking.examples import GOLD, Item, LabelledChunk, TrainingSet, examples
+from ebert.linking.first_fit import fit_evidence
 from ebert.linking.linker import WINDOW, Linker
 from ebert.linking.options import BATCHES, LinkerOptions, LinkTrainingOptions
 from ebert.linking.readers.layouts import read
@@ -235,6 +236,10 @@ def _fine_tune(
     )  # fmt: skip
     trainer.score = evaluate
     trainer.rates = options.adapter_rate, options.evidence_rate
+    if linker.module.weights is not None and last_checkpoint(out / runs.CHECKPOINTS) is None:
+        collated = (_collated(linker, options.tokens, [data[number]]) for number in range(len(data)))
+        left = fit_evidence(linker.module, (part for step in collated for part in step["parts"]))
+        say(f"the weights of the evidence are fitted: loss {left:.3f}")
     return run(trainer, keeper, out / runs.CHECKPOINTS)
 
 

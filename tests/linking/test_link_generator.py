@@ -174,7 +174,7 @@ def test_all_spellings_of_a_name_are_one_and_weigh_by_how_often_they_were_counte
     assert found_in(store, "He told us that London fell.", ignore_case=True) == {"us": ("England", round(whole, 3))}
     [us] = MentionTable(store)(Document("1", "The US left."))
     assert [choice.title for choice in us.choices] == ["England", "London", "Cairo"]
-    assert us.choices[0].prior == pytest.approx((1000 + 10 * 1300 / 1307) / (1005 + 10))
+    assert us.choices[0].prior == pytest.approx((1000 + 1300 / 1307) / (1005 + 1))
     assert (us.links, us.respelt) == (1307, False)
 
 
@@ -202,6 +202,13 @@ def test_a_spelling_that_nobody_linked_counts_by_how_often_it_occurs(tmp_path):
     store = link_world.write_store(tmp_path / "store", table={"Opening": (20, {"Cairo": 20})})
     assert found_in(store, "The Opening was good")["Opening"][1] == round((20 + 10 * 0.25) / 30, 3)
     assert found_in(store, "The opening of London")["opening"][1] == round((10 * 0.25) / 70, 3)
+
+
+def test_a_spelling_of_several_words_that_nobody_linked_is_rarely_a_link(find):
+    """How often it occurs was not counted. With fewer capitals it is rarer a link, unless capitals tell nothing."""
+    assert find("The world cup of London")["world cup"].link_probability == pytest.approx(10 * 0.5 / 160)
+    assert find("The World CUP of London")["World CUP"].link_probability == pytest.approx(10 * 0.5 / 20)
+    assert find("the world cup of london")["world cup"].link_probability == 0.5
 
 
 def test_accents_alone_are_no_name(tmp_path):

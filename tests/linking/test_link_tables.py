@@ -120,9 +120,8 @@ def test_knowberts_table(store, tmp_path):
     }  # fmt: skip
     assert report.examples == ["Nobody,_Somewhere", "Paris"]
     [span] = MentionTable(made, ALL)(Document("1", "Adams"))
-    assert [(c.title, round(c.prior, 4)) for c in span.choices] == [
-        ("Tony Adams (footballer)", 0.7778), ("John Adams", 0.2222),
-    ]  # fmt: skip
+    assert [c.title for c in span.choices] == ["Tony Adams (footballer)", "John Adams"]
+    assert span.choices[0].prior == pytest.approx(7 / 9, abs=0.002)  # "ADAMS" tells a little, too
 
 
 @pytest.mark.parametrize(

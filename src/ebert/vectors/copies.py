@@ -85,31 +85,35 @@ def with_surfaces(
         try:
             if merged is not None:
                 _replace_merged(folder / layout.CATALOGUE, merged)
-            if surfaces is not None:
-                _replace_surfaces(folder / layout.CATALOGUE, surfaces)
+            nameless = _replace_surfaces(folder / layout.CATALOGUE, surfaces) if surfaces is not None else 0
         except sqlite3.OperationalError as error:  # a full disk, as SQLite puts it
             raise OSError(f"cannot write {target}: {error}") from error
         hashes = vectors.info.sha256 or layout.hashes(folder)
         hashes = hashes | {layout.CATALOGUE: files.sha256(folder / layout.CATALOGUE)}
-        info = replace(vectors.info, made=vectors.info.made | ({"mentions": made} if made else {}), sha256=hashes)
+        counted = {**(made or {}), **({"surfaces without letters": nameless} if nameless else {})}
+        kept = vectors.info.made | ({} if surfaces is None else {"mentions": counted})
+        info = replace(vectors.info, made=kept, sha256=hashes)
         info.write(folder)
         vectors.overlay.copy(folder / info.added)
     return type(vectors).open(target)
 
 
-def _replace_surfaces(path: Path, surfaces: Iterable[Surface]) -> None:
+def _replace_surfaces(path: Path, surfaces: Iterable[Surface]) -> int:
+    """Put other surfaces into a catalogue, and return how many were left out because they have no letters."""
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(FAST)
         for statement in SCHEMA:
             table = statement.split()[2]
-            if table in ("surfaces", "mentions"):
+            if table in ("surfaces", "mentions", "keys"):
                 connection.execute(f"DROP TABLE IF EXISTS {table}")
                 connection.execute(statement)
-        if not insert_surfaces(connection, surfaces):
+        kept, nameless = insert_surfaces(connection, surfaces)
+        if not kept:
             raise EbertError("no surface of the new table has an entity that the store knows; is it for this store?")
         connection.commit()
         connection.execute("VACUUM")
     staging.sync(path)
+    return nameless
 
 
 def _replace_merged(path: Path, merged: Sequence[Merge]) -> None:

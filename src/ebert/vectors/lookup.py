@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ebert.errors import UnknownNameError
 from ebert.text import letters, titles
 from ebert.vectors.added import Overlay
 from ebert.vectors.catalogue import PAGE, Catalogue
-from ebert.vectors.entity import Candidate, Entity
+from ebert.vectors.entity import Candidate, Entity, Written
 from ebert.wikipedia.tokens import WordsOf, words_of
 
 COMPARED = 400  # titles looked at for each way of missing a title
@@ -62,6 +62,19 @@ MATCHING = [
 ]
 MENTIONED = _made("mentions m JOIN entities e ON e.row = m.row", "m.surface = ?1 AND m.count > 0", ", m.count")
 NAMED = _later("{0}surfaces s JOIN {0}entities e ON e.row = s.row", "s.surface = ?1")
+# The surfaces that have a key: one that is its own key is not in the table of keys.
+WRITTEN = (
+    "SELECT id, surface, occurrences FROM surfaces WHERE surface = ?1 UNION ALL"
+    " SELECT s.id, s.surface, s.occurrences FROM keys k JOIN surfaces s ON s.surface = k.surface WHERE k.key = ?1"
+)
+NAMED_SO = (
+    "SELECT s.surface, e.title FROM added.surfaces s JOIN added.entities e ON e.row = s.row WHERE s.key = ?1"
+    " ORDER BY s.surface"
+)
+LONGER = " UNION ALL ".join(  # the first keys that do not come before some letters
+    f"SELECT * FROM (SELECT {column} FROM {table} WHERE {column} >= ?1 ORDER BY {column} LIMIT 1)"
+    for table, column in (("surfaces", "surface"), ("keys", "key"), ("added.surfaces", "key"))
+)
 SEARCHABLE = (  # brings the search index of what was added up to date
     "INSERT INTO added.search (rowid, title) SELECT row, title FROM added.entities"
     " WHERE row > (SELECT row FROM added.searched)",
@@ -281,12 +294,42 @@ class Lookup:
         """Return how often some words stand in the text that the vectors come from, linked or not."""
         return self._meaning(surface)[0]
 
-    def continues(self, surface: str) -> bool:
-        """Return whether a longer surface begins with these words: a search for surfaces stops if not."""
-        start = " ".join(self.words_of(surface)) + " "
-        query = "SELECT surface FROM {}surfaces WHERE surface >= ? ORDER BY surface LIMIT 1"
-        found = (self.overlay.rows(query.format(tables), (start,)) for tables in ("", "added."))
-        return any(rows and rows[0][0].startswith(start) for rows in found)
+    def written(self, key: str) -> list[Written]:
+        """Return all that is known of the surfaces with a key (`ebert.wikipedia.tokens.surface_key`).
+
+        Of a single word that is one, those spellings come along that nobody linked, with how often they occur.
+        """
+        if not key:
+            return []
+        self.catalogue.ensure_keys()
+        made = {surface: (number, often) for number, surface, often in self.overlay.rows(WRITTEN, (key,))}
+        added: dict[str, set[str]] = {}
+        for surface, title in self.overlay.rows(NAMED_SO, (key,)):
+            added.setdefault(surface, set()).add(title)
+        if not made and not added:
+            return []
+        single = {name for name in (key, *made, *added) if " " not in name}
+        forms = {form for name in single for form in (name, name.lower(), name.capitalize(), name.upper())}
+        others = self._occurrences(forms - made.keys()) if forms else {}
+        found = []
+        for surface in dict.fromkeys((*made, *added, *sorted(others))):
+            number, often = made.get(surface) or (None, others.get(surface, 0))
+            linked = self.overlay.rows(MENTIONED, (number,)) if number is not None else ()
+            counts: dict[str, int] = {title: count for title, *_, count in linked}
+            own = frozenset(title for title in added.get(surface, ()) if title not in counts)
+            counts |= dict.fromkeys(own, 1)
+            found.append(Written(surface, max(often + len(own), sum(counts.values())), counts, own))
+        return found
+
+    def _occurrences(self, words: Collection[str]) -> dict[str, int]:
+        """Return how often some words occur in the text the vectors come from, where known."""
+        query = f"SELECT word, count FROM words WHERE word IN ({', '.join('?' * len(words))}) AND count IS NOT NULL"
+        return dict(self.catalogue.rows(query, tuple(words)))
+
+    def continues(self, start: str) -> bool:
+        """Return whether the key of a surface begins with these letters: a search for surfaces stops if not."""
+        self.catalogue.ensure_keys()
+        return any(key.startswith(start) for (key,) in self.overlay.rows(LONGER, (start,)))
 
     def _meaning(self, surface: str) -> tuple[int, dict[Entity, int], set[Entity]]:
         """Return how often a surface occurs, how often it means what, and what it means because it was added so."""

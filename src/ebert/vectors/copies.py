@@ -83,17 +83,16 @@ def with_surfaces(
                 _link(vectors.path / name, folder / name, Path.hardlink_to)
         shutil.copyfile(vectors.path / layout.CATALOGUE, folder / layout.CATALOGUE)
         try:
-            nameless = 0
             if merged is not None:
                 _replace_merged(folder / layout.CATALOGUE, merged)
-            if surfaces is not None:
-                nameless = _replace_surfaces(folder / layout.CATALOGUE, surfaces)
+            nameless = _replace_surfaces(folder / layout.CATALOGUE, surfaces) if surfaces is not None else 0
         except sqlite3.OperationalError as error:  # a full disk, as SQLite puts it
             raise OSError(f"cannot write {target}: {error}") from error
         hashes = vectors.info.sha256 or layout.hashes(folder)
         hashes = hashes | {layout.CATALOGUE: files.sha256(folder / layout.CATALOGUE)}
         counted = {**(made or {}), **({"surfaces without letters": nameless} if nameless else {})}
-        info = replace(vectors.info, made=vectors.info.made | ({"mentions": counted} if counted else {}), sha256=hashes)
+        kept = vectors.info.made | ({} if surfaces is None else {"mentions": counted})
+        info = replace(vectors.info, made=kept, sha256=hashes)
         info.write(folder)
         vectors.overlay.copy(folder / info.added)
     return type(vectors).open(target)

@@ -60,7 +60,9 @@ MATCHING = [
     make("{0}search s JOIN {0}entities e ON e.row = s.rowid", "s.search MATCH ?1") + " LIMIT ?2"
     for make in (_later, _made)
 ]
-MENTIONED = _made("mentions m JOIN entities e ON e.row = m.row", "m.surface = ?1 AND m.count > 0", ", m.count")
+# The links of those that were merged count as those of one.
+_LINKED = _made("mentions m JOIN entities e ON e.row = m.row", "m.surface = ?1 AND m.count > 0", ", sum(m.count)")
+MENTIONED = f"{_LINKED} GROUP BY t.row"
 NAMED = _later("{0}surfaces s JOIN {0}entities e ON e.row = s.row", "s.surface = ?1")
 # The surfaces that have a key: one that is its own key is not in the table of keys.
 WRITTEN = (
@@ -338,8 +340,7 @@ class Lookup:
         if found := self.overlay.rows("SELECT id, occurrences FROM surfaces WHERE surface = ?", (words,)):
             ((number, occurrences),) = found
             for title, row, linked, wikidata, added, count in self.overlay.rows(MENTIONED, (number,)):
-                entity = Entity(title, row, linked, wikidata, bool(added))
-                meant[entity] = meant.get(entity, 0) + count  # of all that were merged into it
+                meant[Entity(title, row, linked, wikidata, bool(added))] = count
         else:  # nobody linked it; of single words the count is known
             occurrences = self.word_count(words) or 0
         own = set(self.select(NAMED, words)) - meant.keys()

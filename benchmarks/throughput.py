@@ -32,6 +32,7 @@ from ebert._names import resolve
 from ebert.linking.document import Document
 from ebert.linking.options import LinkerOptions
 from ebert.linking.readers.layouts import read
+from ebert.model.folder import open_store
 
 FIRST, TODAY = "first edition", "today"
 THREE, ONE = "3 rounds", "1 round"
@@ -100,8 +101,8 @@ def main() -> None:
     parser.add_argument("--row", nargs=2, metavar=("ROW", "STORE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row:
-        row, path = options.row
-        measure(row, path, options)
+        name, place = options.row
+        measure(name, place, options)
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     print(f"{cores} cores, {torch.get_num_threads()} threads, torch {torch.__version__}")
@@ -109,9 +110,7 @@ def main() -> None:
         if options.linker:
             store = Linker.from_pretrained(str(resolve(options.linker, "linker"))).vectors
         else:
-            model = EBert.from_pretrained(str(resolve(options.model, "model")))
-            assert model.vectors is not None
-            store = model.vectors
+            store = open_store(resolve(options.model, "model"))
         path = filled(store, Path(folder) / "store", options.entities)
         names = (THREE, ONE) if options.linker else (FIRST, TODAY)
         best: dict[str, dict[str, float]] = {}

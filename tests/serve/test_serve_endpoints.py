@@ -48,7 +48,12 @@ def test_the_model_is_described(client, service):
     assert about["modes"] == ["bert", "concat", "replace"]
     assert (about["words"], about["dimension"], about["store"]) == (11, 16, "store")
     assert about["entities"] >= 20
-    assert about["linker"] == {"name": "model (not trained to link)", "rounds": 1, "strategy": "packed"}
+    assert about["linker"] == {
+        "name": "model (not trained to link)",
+        "rounds": 1,
+        "strategy": "packed",
+        "precision": "fp32",
+    }
     assert about["limits"] == {"characters": 20000, "body": 262144, "top": 100}
 
 

@@ -41,7 +41,7 @@ def computing(module: LinkingModel, precision: LinkPrecision) -> LinkingModel:
         return module
     twin = copy.copy(module)
     twin._modules = dict(module._modules)
-    twin.encoder = _merged(module.encoder)
+    twin.encoder = _merged(module.encoder, torch.bfloat16 if precision == "bf16" else torch.float32)
     if precision == "int8":
         try:
             quantize_layers(twin.encoder.base_model)
@@ -54,15 +54,18 @@ def computing(module: LinkingModel, precision: LinkPrecision) -> LinkingModel:
     return twin
 
 
-def _merged(encoder: PreTrainedModel) -> PreTrainedModel:
-    """Return a copy that shares its weights with an encoder, but for those that low-rank updates are added to."""
+def _merged(encoder: PreTrainedModel, dtype: torch.dtype) -> PreTrainedModel:
+    """Return a copy that shares its weights with an encoder, but for those that low-rank updates are added to.
+
+    These are in a number type, one layer after the other: all of them in float32 would be a hundred megabytes.
+    """
     twin = twin_of(encoder)
     for parent in list(twin.modules()):
         for name, child in parent.named_children():
             if isinstance(child, LowRank):
                 linear = twin_of(child.linear)
                 weight = child.linear.weight.detach() + (child.up @ child.down).detach()
-                linear.weight = nn.Parameter(weight, requires_grad=False)
+                linear.weight = nn.Parameter(weight.to(dtype), requires_grad=False)
                 parent._modules[name] = linear
     return twin
 

@@ -90,7 +90,7 @@ class LinkingModel(nn.Module):
                 name: one.to(dtype).clamp(min=least) if one.is_floating_point() else one for name, one in inputs.items()
             }
         if self.head is not None:
-            return self.head(self.encoder(**inputs).last_hidden_state[places])
+            return self.head(self.encoder(**inputs).last_hidden_state[places].to(self.head.weight.dtype))
         with only(self.encoder.base_model, places):
             return self.encoder(**inputs).logits[0]  # what the head would compare to the wordpieces
 

@@ -45,7 +45,7 @@ class Jar:
 
 
 def fetch_jar(jar: Jar, into: Path) -> Path:
-    """Return a jar, checked by its hash: one that was put into the cache by hand, or that `mvn` copies `into` a folder."""
+    """Return a jar, checked by its hash: one put into the cache by hand, or one that `mvn` copies `into` a folder."""
     path = jar.by_hand
     if path.is_file():
         say(f"reading {path}")

@@ -133,7 +133,7 @@ def _read_dictionary(given: str, corpus: "Corpus", store: "Vectors", made: dict[
         check_files(given)
     path = corenlp.get_dictionary() if given == corenlp.NAME else Path(given)
     report = DictionaryReport()
-    with progress("dictionary", total=common.size_of(path), unit="B") as advance:
+    with progress("dictionary", total=path.stat().st_size, unit="B") as advance:
         found = read(path, store, NameList.of((corpus.path / WORDS).read_bytes()), report, advance=advance)
     made["dictionary"] = corenlp.JAR.coordinates if given == corenlp.NAME else path.name
     made["sha256"] = files.sha256(path)

@@ -129,12 +129,12 @@ class _DictionaryReader:
         right = whole & (scores > 0) & (scores <= 1)
         dropped[NO_SCORE] += int(np.count_nonzero(whole & ~right))
         kept = np.flatnonzero(right)
-        number = self._numbers(NameList.cut(data, first[kept] + 1, second[kept]))
-        rows = self._rows[number]
+        title = self._numbers(NameList.cut(data, first[kept] + 1, second[kept]))
+        rows = self._rows[title]
         dropped[UNKNOWN] += int(np.count_nonzero(rows < 0))
-        kept, number, rows = kept[rows >= 0], number[rows >= 0], rows[rows >= 0]
+        kept, title, rows = kept[rows >= 0], title[rows >= 0], rows[rows >= 0]
         mentions = NameList.cut(data, starts[kept], first[kept])
-        clean = self._clean(mentions, self._foreign[number])
+        clean = self._clean(mentions, self._foreign[title])
         tokens, lengths, used = self._words(mentions.take(clean))
         kept, rows = kept[clean][used], rows[clean][used]
         return tokens, lengths, rows.astype(np.int32), scores[kept]

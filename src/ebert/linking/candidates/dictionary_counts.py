@@ -32,9 +32,9 @@ Array = NDArray[Any]
 class MergeOptions:
     """The constants, chosen on held-out articles of Wikipedia, and what a surface and an entity may have at most."""
 
-    score: float = 20.0  # links that a well-founded score counts as
+    score: float = 2.0  # links that a well-founded score counts as
     doubt: float = 5.0  # links behind a score at which it counts half of that
-    links: float = 2.0  # occurrences that the class of a surface counts as, in its link probability
+    links: float = 0.5  # occurrences that the class of a surface counts as, in its link probability
     surfaces: int = 10_000  # of an entity, of those that only the dictionary has
     entities: int = 100  # of a surface
 

@@ -29,7 +29,8 @@ $(VENV)/installed-%: $(BIN)/uv pyproject.toml
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --resolution $(RESOLUTION) --editable '.[$*]'
 	touch $@
 
-demo: setup ## fetch the real BERT (400 MB, once) and see what entities change
+demo: ## fetch the real BERT (400 MB, once) and see what entities change
+	$(MAKE) setup EXTRAS=serve
 	$(BIN)/ebert demo
 
 test: setup ## run all tests, with the real BERT (fetched once, 400 MB) and a real browser

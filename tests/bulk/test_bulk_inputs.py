@@ -107,6 +107,13 @@ def test_every_line_is_read_once_whatever_the_cuts(tmp_path_factory, lines, shar
     assert [shard.number for shard in plan.shards] == list(range(len(plan.shards)))
 
 
+def test_rows_are_numbered_through_all_inputs(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_text("x\n" * 5)
+    _, rows, _, _ = read_all([tmp_path], lines=True, shard_rows=2)
+    assert [row.number for row in rows] == list(range(10))
+
+
 @pytest.mark.parametrize(("shard_rows", "group"), [(1, 5), (4, 1), (4, 5), (7, 100), (100, 5)])
 def test_parquet_is_cut_anywhere(tmp_path, shard_rows, group):
     path = write_parquet(tmp_path / "a.parquet", 23, group)

@@ -306,6 +306,15 @@ def test_entities_added_later_are_found_at_once(tmp_path):
     assert [text[s.start : s.end] for s in generator(Document("1", text))] == ["Zorblax", "Adams"]
 
 
+def test_names_of_several_words_that_are_added_later_are_found_at_once(tmp_path):
+    store = link_world.write_store(tmp_path / "store")
+    generator = MentionTable(store)
+    text = "Zorblax Blue hired Adams."
+    assert [s.start for s in generator(Document("1", text))] == [19]
+    store.add("Zorblax Inc.", [1, 2, 3, 4], aliases=["Zorblax Blue"])
+    assert [text[s.start : s.end] for s in generator(Document("1", text))] == ["Zorblax Blue", "Adams"]
+
+
 def test_own_entities_with_an_ordinary_name_are_found(tmp_path):
     """A word that stands often in the corpus and is hardly ever a link: whoever adds it as a name wants it found."""
     table = {"opening": (1000, {"Qualifier": 1}), "Slack": (300, {"Qualifier": 1}), "Adams": (100, {"John Adams": 10})}

@@ -3,11 +3,12 @@
     python experiments/starter.py STORE --alignment MODEL --linker LINKER --out src/ebert/starter/data
         [--entities 200000] [--keep titles.txt]
 
-It takes the words that are wordpieces of bert-base-cased, the most linked entities (and those of --keep, those that our
-pages and examples name, and whatever was merged into them) with their redirects and surfaces, and quantises all vectors: a byte for four numbers. Before, it
-turns them so that every group of four has the same share of what there is to tell; W is turned with them, so that what
-it projects stays the same. W is that of --alignment, of --linker (a folder with an adapter, of 'ebert link train
---adapter') or, without both, fitted on the store. A model and a linker belong to the words of STORE.
+It takes the words that are wordpieces of bert-base-cased and the most linked entities (and those of --keep, those that
+our pages and examples name, and whatever was merged into them) with their redirects and surfaces, and quantises all
+vectors: a byte for four numbers. Before, it turns them so that every group of four has the same share of what there is
+to tell; W is turned with them, so that what it projects stays the same. W is that of --alignment, of --linker (a folder
+with an adapter, of 'ebert link train --adapter') or, without both, fitted on the store. A model and a linker belong to
+the words of STORE.
 """
 
 import argparse

@@ -1,17 +1,17 @@
 """The linker of the results: trained on Wikipedia's links, judged on four sets beside its baselines. One command.
 
-    python experiments/linking.py --work /tmp/linking --out results/linking [--documents 400] [--epochs 1] [--rows ...]
+    python experiments/linking.py --work /tmp/linking --out results/linking [--dictionary corenlp] [--rows ...]
 
-It takes the store and the corpus that `make vectors` leaves in EBERT_HOME, the dumps and the sets of ../shared/data.
-Steps: make training documents of articles that are in no set; count the mention table without the articles of the sets,
-the held-out ones and those of the training documents, whose own links would else be known to it; fit W; train every
-linker for as long; judge each on every set, end to end and with given mentions; compare by a paired bootstrap over
-documents. Whatever is complete is not done again, and a training that was stopped goes on, so run it again to go on
-(other options want another --work). Writes OUT.json, OUT.md and a plot of the convergence after every row.
+It takes the store, the model with the learned W and the corpus that `make vectors` leaves in EBERT_HOME, the dumps and
+the sets of ../shared/data. Steps: make training documents of articles that are in no set; count the mention table
+without the articles of the sets, the held-out ones and those of the training documents, whose own links would else be
+known to it, perhaps with a dictionary from outside; train every linker on the same documents; judge each on every set,
+end to end and with given mentions; compare by a paired bootstrap over documents. Whatever is complete is not done
+again, and a training that was stopped goes on, so run it again to go on (other options want another --work). Writes
+OUT.json, OUT.md and a plot of the convergence after every row.
 
-On two cores a training document takes about 2 seconds an epoch (300 words, a third of the over-generated spans), and a
-document of 250 words about 2 seconds in three rounds. The vectors have the width of BERT's, so that the baselines
-without W are those of the paper.
+The baselines without W are those of the paper with `--vectors` as wide as BERT (`all768` of `make vectors`) and
+`--model` of least squares (`ebert align`).
 """
 
 import argparse
@@ -26,7 +26,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ebert import Linker, Vectors
+from ebert import EBert, Linker, Vectors
 from ebert._io import files
 from ebert._io.home import home
 from ebert._runs import differences
@@ -37,6 +37,7 @@ from ebert.linking.prior import PriorLinker, tune
 from ebert.linking.readers.layouts import read
 from ebert.linking.resolve import TitleResolver
 from ebert.linking.wikipedia import HELD_OUT, TRAIN
+from ebert.model.folder import ALIGNMENT
 from ebert.report.plots import draw_convergence
 from ebert.vectors.wikidata_ids import read_ids
 from ebert.wikipedia.corpus import Corpus
@@ -52,13 +53,13 @@ SETS = {
 }
 ARCHIVE = "entity-linking.tar.xz"
 ARTICLES = ("wned-wiki", "wiki-fair-v2")  # sets whose documents are articles, which must not be trained on
-ALIGN = ("--weight-power", "0.4", "--intercept", "--length", "2.5")
+ADAPTER = "E-BERT-MLM, adapter"
 BEST = "E-BERT-MLM"
 PRIOR = "prior only"
 KINDS = ("end to end", "given mentions")
 LASTING = (
-    "bert", "documents", "dev", "held_out", "strategy", "epochs", "learning_rate", "batch", "nulls", "evaluations",
-    "chunk",
+    "documents", "dev", "held_out", "strategy", "epochs", "learning_rate", "batch", "nulls", "evaluations", "chunk",
+    "dictionary",
 )  # fmt: skip
 
 
@@ -78,6 +79,9 @@ STANDARD, UNALIGNED, RANDOM = "E-BERT-MLM with the standard mask", "Wikipedia2Ve
 UNREFINED = " without refinement"
 ROWS = (
     Row(PRIOR),
+    Row(ADAPTER, ("--adapter",)),
+    Row(ADAPTER + ", seed 1", ("--adapter", "--seed", "1")),
+    Row(ADAPTER + ", seed 2", ("--adapter", "--seed", "2")),
     Row(BEST, ()),
     Row(UNALIGNED, ("--variant", "wikipedia2vec-bert-mlm")),
     Row("zero-shot E-BERT-MLM"),
@@ -92,9 +96,17 @@ ROWS = (
     Row("zero-shot Wikipedia2Vec-BERT-random", variant="wikipedia2vec-bert-random"),
 )
 BY_NAME = {row.name: row for row in ROWS}
-OURS = (BEST, BEST + UNREFINED)  # the first that is among the rows is held against the baselines
+OURS = (ADAPTER, BEST, BEST + UNREFINED)  # the first that is among the rows is held against the baselines
 # Unaligned vectors stand in the text in later rounds, where they may do harm: baselines are shown without these too.
-AGAINST = (PRIOR, "zero-shot E-BERT-MLM", UNALIGNED, UNALIGNED + UNREFINED, RANDOM, RANDOM + UNREFINED)
+AGAINST = (
+    PRIOR,
+    BEST + UNREFINED,
+    "zero-shot E-BERT-MLM",
+    UNALIGNED,
+    UNALIGNED + UNREFINED,
+    RANDOM,
+    RANDOM + UNREFINED,
+)
 
 
 def ebert(*arguments: object) -> None:
@@ -108,7 +120,7 @@ def recipe(options: argparse.Namespace) -> dict[str, Any]:
     store = Vectors.open(options.vectors)
     return {
         **{name: getattr(options, name) for name in LASTING},
-        "align": " ".join(ALIGN),
+        "model": files.sha256(options.model / ALIGNMENT),
         "vectors": {"name": options.vectors.name, "words": store.fingerprint, "entities": len(store)},
         "corpus": [dump["name"] for dump in Corpus.open(options.corpus).info.dumps],
         "sets": files.sha256(options.data / ARCHIVE),
@@ -126,7 +138,7 @@ def claim(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def prepare(work: Path, options: argparse.Namespace) -> dict[str, Path]:
-    """Unpack the sets, and make the mention table, the model and the training documents."""
+    """Unpack the sets, and make the training documents and the mention table."""
     sets = {name: work / "entity-linking" / file for name, file in SETS.items()}
     if not all(path.exists() for path in sets.values()):
         with tarfile.open(options.data / ARCHIVE) as archive:
@@ -143,9 +155,12 @@ def prepare(work: Path, options: argparse.Namespace) -> dict[str, Path]:
         )  # fmt: skip
     if not (work / "vectors" / "store.json").exists():
         left_out += ["--leave-out", documents / HELD_OUT, "--leave-out", documents / TRAIN]
-        ebert("link", "candidates", options.vectors, "--corpus", options.corpus, *left_out, "--out", work / "vectors")
+        dictionary = ("--dictionary", options.dictionary) if options.dictionary else ()
+        counted = ("--corpus", options.corpus, *left_out, *dictionary)
+        ebert("link", "candidates", options.vectors, *counted, "--out", work / "vectors")
     if not (work / "model" / "ebert.json").exists():
-        ebert("align", work / "vectors", "--bert", options.bert, *ALIGN, "--out", work / "model")
+        model = EBert.from_pretrained(options.model, vectors=work / "vectors")
+        model.save_pretrained(work / "model", include_vectors=False, include_encoder=False)
     for source, name, count in ((TRAIN, "train", options.documents), (HELD_OUT, "dev", options.dev)):
         with (
             (documents / source).open(encoding="utf-8") as file,
@@ -264,9 +279,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE.parent / "results" / "linking")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--ids", type=Path, default=DATA / "fb15k_entity2wikidata.json")
-    parser.add_argument("--vectors", type=Path, default=vectors / "all768")
+    parser.add_argument("--vectors", type=Path, default=vectors / "all300")
+    parser.add_argument("--model", type=Path, default=vectors / "learned")
     parser.add_argument("--corpus", type=Path, default=vectors / "corpus")
-    parser.add_argument("--bert", default="bert-base-cased")
+    parser.add_argument("--dictionary", help="of surfaces, from outside: 'corenlp' or a file")
     parser.add_argument("--documents", type=int, default=400, help="to train on")
     parser.add_argument("--dev", type=int, default=60, help="held-out documents that the trainings choose by")
     parser.add_argument("--held-out", type=int, default=100, help="held-out documents that the prior is tuned on")

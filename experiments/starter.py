@@ -40,7 +40,7 @@ MARKED = re.compile(r"\[\[([^\[\]|]+)")
 
 def merged(vectors: ebert.Vectors) -> dict[int, int]:
     """Give the rows of entities that are one with another, and of which."""
-    return {merge.row: merge.into for merge in getattr(vectors.catalogue, "merged", ())}
+    return {merge.row: merge.into for merge in vectors.catalogue.merged}
 
 
 def named() -> list[str]:

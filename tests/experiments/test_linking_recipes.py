@@ -70,7 +70,7 @@ def test_the_strategies_are_held_against_each_other_and_kept(work, monkeypatch, 
         run("--documents", "3")
 
 
-@pytest.mark.parametrize("ours", ["E-BERT-MLM", "E-BERT-MLM without refinement"])
+@pytest.mark.parametrize("ours", ["E-BERT-MLM, adapter", "E-BERT-MLM"])
 def test_a_linker_is_held_against_the_baselines_that_were_run(tmp_path, ours):
     linking = recipe("linking")
     counts = {  # of two documents with two gold mentions each: how many links, and how many are right
@@ -103,7 +103,7 @@ def test_a_working_folder_keeps_to_its_store(work, world):
     for name in (linking.ARCHIVE, "ids"):
         (work / name).write_text("as it was")
     options = argparse.Namespace(
-        work=work, vectors=work / "vectors", corpus=world.path, data=work, ids=work / "ids",
+        work=work, vectors=work / "vectors", model=work / "model", corpus=world.path, data=work, ids=work / "ids",
         **dict.fromkeys(linking.LASTING, 1),
     )  # fmt: skip
     facts = linking.claim(options)

@@ -141,7 +141,9 @@ def test_candidates_from_a_table(ebert, store, tmp_path):
     assert done.json["surfaces"] == 1
     made = Vectors.open(tmp_path / "new").info.made["mentions"]
     assert made == {"from": "table", "sha256": sha256(tmp_path / "table")}  # tells it from another of this name
-    assert ebert("link", "candidates", store, "--out", tmp_path / "other").code == 2
+    for wrong in (["--table", tmp_path / "table", "--corpus", store], ["--leave-out", tmp_path / "table"],
+                  ["--no-merge", "--keep-apart", tmp_path / "table"]):  # fmt: skip
+        assert ebert("link", "candidates", store, *wrong, "--out", tmp_path / "other").code == 2
 
 
 @pytest.fixture(scope="module")

@@ -173,3 +173,30 @@ def test_stores_of_earlier_versions_have_no_surfaces(store, tmp_path):
         assert meanings(old, "Newer") == [("New", 1, 1.0)]
         assert old.find_id("n-1").title == "New"
         assert {"Old", "New"} <= {*old.suggest("Oldd"), *old.suggest("Neww")}
+
+
+def test_all_spellings_with_a_key(store):
+    """Of single words those come along that nobody linked, as far as the text has them."""
+    store.add("Paris (Zorblax plant)", [2, 1], aliases=["PARIS"])
+    found = {one.surface: one for one in store.written("paris")}
+    assert list(found) == ["Paris", "PARIS", "paris"]
+    assert (found["Paris"].occurrences, found["paris"].occurrences, found["paris"].counts) == (201, 50, {})
+    assert found["Paris"].counts == {
+        "Paris": 60, "Paris (mythology)": 15, "Paris, Texas": 5, "Paris (Zorblax plant)": 1,
+    }  # fmt: skip
+    assert found["Paris"].own == found["PARIS"].own == {"Paris (Zorblax plant)"}
+    assert [one.surface for one in store.written("paris texas")] == ["Paris Texas"]
+    assert store.written("apple") == store.written("") == []
+    assert (store.continues("paris "), store.continues("paris x"), store.continues("par")) == (True, False, True)
+    store.remove("Paris (Zorblax plant)")
+    assert [one.surface for one in store.written("paris")] == ["Paris", "paris"]
+
+
+def test_stores_without_keys_get_them_when_they_are_asked_for(store):
+    store.add("Paris (Zorblax plant)", [2, 1], aliases=["PARIS"])
+    expected = store.written("paris"), store.written("paris texas"), store.continues("paris t")
+    with closing(sqlite3.connect(store.path / "catalogue.sqlite")) as connection, connection:
+        assert connection.execute("SELECT count(*) FROM keys").fetchone() == (3,)
+        connection.execute("DROP TABLE keys")
+    with Vectors.open(store.path) as old:
+        assert (old.written("paris"), old.written("paris texas"), old.continues("paris t")) == expected

@@ -19,7 +19,16 @@ from ebert.vectors.train.run import train
 from ebert.wikipedia.build import build_corpus
 from ebert.wikipedia.corpus import Corpus
 from ebert.wikipedia.names import scan
-from ebert.wikipedia.tokens import TOKENISERS, Tokeniser, lower, spans_of, tokeniser, words_of
+from ebert.wikipedia.tokens import (
+    TOKENISERS,
+    Tokeniser,
+    are_initials,
+    lower,
+    spans_of,
+    surface_key,
+    tokeniser,
+    words_of,
+)
 
 OLD = unicodedata.ucd_3_2_0
 
@@ -172,3 +181,33 @@ def test_old_corpora_have_the_default_tokeniser_and_unknown_ones_are_named(tmp_p
     assert Corpus.open(corpus.path).info.tokeniser == "bert"
     with pytest.raises(EbertError, match=r"no tokeniser 'thai'; .*bert"):
         build_corpus([tmp_path / "a.xml"], tmp_path / "other", threads=1, tokeniser="thai")
+
+
+@pytest.mark.parametrize(
+    ("surface", "key"),
+    [
+        ("England", "england"),
+        ("ZÜRICH", "zurich"),
+        ("J R R Tolkien", "jrr tolkien"),
+        ("A★Teens", "a★teens"),
+        ("F 1", "f1"),
+        ("5 2", "5 2"),
+        ("Vitamin B 12", "vitamin b 12"),
+        ("\u0301 U \u0301 S", "us"),
+        ("\u0301", ""),
+        ("", ""),
+    ],
+)
+def test_the_key_of_a_surface(surface, key):
+    assert surface_key(surface) == key
+
+
+@given(st.lists(st.sampled_from(["U", "s", "É", "1", "\u0301", "ΣΑΣ", "İ", "²", "navy", "★", "日"])))
+def test_keys_of_words_make_the_key_of_all_of_them(words):
+    """So that a run of words can be looked up word by word; and a key is its own key."""
+    key, last = "", ""
+    for word in filter(None, map(surface_key, words)):
+        key += word if not last or are_initials(last, word) else f" {word}"
+        last = word
+    assert surface_key(" ".join(words)) == key == surface_key(key)
+    assert surface_key("\n".join([*words, " ".join(words)])).split("\n")[-1] == key

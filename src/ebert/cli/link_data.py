@@ -30,16 +30,20 @@ given_option = click.option("--given", help="A file of candidates of your own, i
 @click.option("--table", help="Instead: take a table in KnowBert's format, 'mention TAB freq TAB id,prob,Title ...'.")
 @click.option("--leave-out", multiple=True, help="Articles to leave out of the counts: test data, or a list of titles.")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads that count.")
+@click.option("--merge/--no-merge", default=True, show_default=True,
+              help="Make one entity of those that redirects or their spelling show to be the same.")  # fmt: skip
+@click.option("--keep-apart", help="A file of titles, one per line, that are merged with nothing.")
 @common.overwrite_option
 @common.json_option
 def candidates(
     vectors: str, out: str, corpus: str | None, table: str | None, leave_out: tuple[str, ...], threads: int,
-    overwrite: bool, as_json: bool,
+    merge: bool, keep_apart: str | None, overwrite: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Make a store for linking: the same VECTORS with another mention table.
 
     Test articles that are in the corpus are left out of the counts, and link probabilities are counted in pages that
-    have links.
+    have links. Without --corpus and --table the mention table stays as it is. Entities that are the same, such as Apple
+    Inc. and Apple Inc, are merged: 'ebert vectors merged' lists them, and --no-merge undoes it.
 
     \b
     Example:
@@ -49,15 +53,22 @@ def candidates(
     from ebert._io import files
     from ebert._io.progress import progress
     from ebert.linking.candidates import knowbert
+    from ebert.linking.candidates.merging import merges
+    from ebert.text.titles import read_titles
     from ebert.vectors.copies import with_surfaces
     from ebert.vectors.store import Vectors
+    from ebert.wikipedia.corpus import Corpus
 
-    if bool(corpus) == bool(table):
+    if corpus and table:
         raise click.UsageError("give --corpus or --table")
-    if table and leave_out:
-        raise click.UsageError("nothing can be left out of a --table, which does not know where its counts are from")
-    store = Vectors.open(vectors)
-    made: dict[str, Any]
+    if leave_out and not corpus:
+        raise click.UsageError("only what a --corpus counts can be left out")
+    if keep_apart and not merge:
+        raise click.UsageError("with --no-merge nothing is merged: leave --keep-apart out")
+    store, opened = Vectors.open(vectors), Corpus.open(corpus) if corpus else None
+    apart = read_titles(keep_apart) if keep_apart else ()
+    merged = merges(store, redirects=opened.redirects if opened else (), apart=apart) if merge else []
+    made: dict[str, Any] = {}
     if table:
         report = knowbert.TableReport()
         made = {"from": Path(table).name}
@@ -65,16 +76,17 @@ def candidates(
             made["sha256"] = files.sha256(Path(table))
         with progress("table", total=common.size_of(table), unit="B") as advance:
             new = with_surfaces(
-                store, out, knowbert.surfaces(table, store, report, advance=advance), made=made, overwrite=overwrite
-            )
+                store, out, knowbert.surfaces(table, store, report, advance=advance), made=made, merged=merged,
+                overwrite=overwrite,
+            )  # fmt: skip
         made |= {"mentions": report.mentions, "candidates": report.candidates, **report.dropped}
         if report.examples:
             made["not in the store"] = ", ".join(report.examples)
+    elif opened is None:
+        new = with_surfaces(store, out, None, made=made, merged=merged, overwrite=overwrite)
     else:
         from ebert.linking.candidates.recount import choose_pages, recount, titles_of
-        from ebert.wikipedia.corpus import Corpus
 
-        opened = Corpus.open(str(corpus))
         choice = choose_pages(opened, titles_of(leave_out, say))
         made = {
             "from": [dump["name"] for dump in opened.info.dumps], "pages with links": int(choice.linked.sum()),
@@ -82,8 +94,9 @@ def candidates(
         }  # fmt: skip
         with progress("count", unit="words") as advance:
             found = recount(opened, store, choice, threads=threads, advance=advance)
-            new = with_surfaces(store, out, found, made=made, overwrite=overwrite)
-    common.print_result({"store": out, "surfaces": new.describe()["surfaces"], **made}, as_json, _show)
+            new = with_surfaces(store, out, found, made=made, merged=merged, overwrite=overwrite)
+    facts = {"store": out, "surfaces": new.describe()["surfaces"], "merged": len(merged), **made}
+    common.print_result(facts, as_json, _show)
 
 
 @click.command("wikipedia")

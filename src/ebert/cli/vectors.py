@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 import click
 
+from ebert._io.progress import say
 from ebert.cli import common, teach
 from ebert.cli.lazy import Group
 from ebert.errors import EbertError
@@ -110,6 +111,28 @@ def find(store: str, name: tuple[str, ...], as_json: bool) -> int:
                 facts = row, linked, entity.qid, own and f"id {own}", entity.oddity
                 click.echo(f"{query}: {entity.title} ({', '.join(filter(None, facts))})")
     return 2 if missed else 0
+
+
+@group.command("merged")
+@click.argument("store")
+@common.json_option
+def merged(store: str, as_json: bool) -> None:
+    """List the entities of a store that were merged into others, and why (see 'ebert link candidates').
+
+    \b
+    Example:
+      ebert vectors merged linking-vectors > merged.txt
+    """
+    from ebert.vectors.store import Vectors
+
+    with Vectors.open(store) as vectors:
+        found = vectors.merged()
+    if as_json:
+        common.print_json([{"title": title, "into": into, "why": why} for title, into, why in found])
+    elif found:
+        common.print_table(found)
+    else:
+        say(f"no entities of {store} were merged")
 
 
 @group.command("nearest")

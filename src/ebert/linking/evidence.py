@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ebert.linking.candidates.words import in_headline
+from ebert.linking.candidates.words import has_capitals, in_headline
 from ebert.linking.document import Span
 from ebert.vectors.lookup import plain_name
 
@@ -34,7 +34,6 @@ WEIGHTED = {"odds that its words are no link": 1.0, "prior": 1.0}  # before any 
 
 LEAST_DOUBT = 0.01  # that a span is a link, however often its words were one: counts are small
 LEAST = 1e-9  # link probability
-_CAPITALISED = 0.02  # share of capitals among the letters from which on a text is written with capitals
 _END = re.compile(r"[.!?…:\n][\"'”’)\s]*$")
 _BEFORE = 12  # characters before a span that tell whether it begins a sentence
 
@@ -49,8 +48,7 @@ class Evidence:
 
 def gather(text: str, spans: Sequence[Span]) -> list[Evidence]:
     """Return the evidence about the spans of a text, which are in the order of their places."""
-    letters = sum(map(str.isalpha, text)) or 1
-    cased = sum(map(str.isupper, text)) > _CAPITALISED * letters
+    cased = has_capitals(text)
     around, inside = _nested(spans)
     return [_evidence(text, span, cased, around[n], inside[n]) for n, span in enumerate(spans)]
 

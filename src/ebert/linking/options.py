@@ -100,7 +100,7 @@ class CandidateOptions(Options):
     min_link_probability: float = option(0.005, "Ignore spans whose words are less often a link.", low=0, high=1)
     min_prior: float = option(0.0, "Prior of a candidate, before renormalisation, at least.", low=0, below=1, cli=False)
     longest: int = option(10, "Words of a span, at most.", low=1, cli=False)
-    ignore_case: bool = option(False, "Find names without capitals too, as in tweets.")
+    ignore_case: bool = option(False, "Take capitals as telling nothing, as in some tweets.")
     dates: bool = option(False, "Whether numbers, months and dates can be spans, as in early Wikipedia.", cli=False)
 
 
@@ -124,6 +124,9 @@ class WikipediaOptions(Options):
     )
     later: float = option(
         0.02, "Link probability below which a later mention is left out, not labelled.", low=0, high=1, cli=False
+    )
+    part: float = option(
+        0.1, "Prior from which on a part of a longer name means what that name was linked to.", low=0, high=1, cli=False
     )
     min_links: int = option(4, "Links of a document, at least.", low=1, cli=False)
     styles: float = option(

@@ -4,10 +4,11 @@ Articles come from a corpus or, with all their punctuation, from its dumps. A co
 never saw a comma reads ordinary text worse, so the dumps are the better source where they are at hand; the corpus then
 says which articles to take.
 
-Wikipedia links an entity once or twice in an article. So later mentions of a surface take the entity that it was linked
-to before in the same article, and a span that stays unlinked although its words often are a link is left out of the
-loss, instead of being taught as nothing. Names of the article's own subject, which are never linked, are left out too.
-Held-out documents have the links as Wikipedia has them: thresholds are tuned on them, and epochs chosen.
+Wikipedia links an entity once or twice in an article, and its own subject never. A linker for news should find every
+name. So later mentions take the entity that their words, or the longer name they are part of, were linked to before in
+the same article, and names of the subject take the subject. A span that stays unlinked although its words often are a
+link is left out of the loss, instead of being taught as nothing. Held-out documents, on which thresholds are tuned and
+epochs chosen, are labelled in the same way.
 """
 
 import json
@@ -63,14 +64,14 @@ class Article(NamedTuple):
 
 def documents(
     articles: Iterable[Article], generator: CandidateGenerator, resolver: TitleResolver, options: WikipediaOptions, *,
-    as_linked: bool = False, words_of: WordsOf = words_of,
+    words_of: WordsOf = words_of,
 ) -> Iterator[Document]:  # fmt: skip
-    """Make documents of articles; those with too few links are passed over. `as_linked` takes the links as they are."""
+    """Make documents of articles; those with too few links are passed over."""
     for article in articles:
         text, anchors = prose(article, options.words)
         document = _linked(article.title, text, anchors, resolver, words_of)
         if len(document.gold) >= options.min_links:
-            yield document if as_linked else _labelled(document, generator, options, words_of)
+            yield _labelled(document, resolver.same(article.title), generator, options, words_of)
 
 
 def prose(article: Article, words: int) -> tuple[str, tuple[Anchor, ...]]:
@@ -114,8 +115,7 @@ def _cut(line: str, words: int) -> tuple[str, int]:
 
 
 def _linked(title: str, text: str, anchors: Iterable[Anchor], resolver: TitleResolver, words_of: WordsOf) -> Document:
-    """Return a document with the links of an article but those to itself and those of dates."""
-    own = resolver.same(title)
+    """Return a document with the links of an article but those of dates."""
     gold, ignore, end = [], [], 0
     for anchor in anchors:
         surface = text[anchor.start : anchor.end]
@@ -123,24 +123,28 @@ def _linked(title: str, text: str, anchors: Iterable[Anchor], resolver: TitleRes
         stop = start + len(surface.strip())
         if start < end or start >= stop:
             continue
-        entity = resolver.same(anchor.title)
-        if entity == own or is_date(words_of(surface)):
+        if is_date(words_of(surface)):
             ignore.append((start, stop))
         else:
-            gold.append(Mention(start, stop, entity))
+            gold.append(Mention(start, stop, resolver.same(anchor.title)))
         end = stop
     return Document(title, text, tuple(gold), tuple(ignore))
 
 
 def _labelled(
-    document: Document, generator: CandidateGenerator, options: WikipediaOptions, words_of: WordsOf
+    document: Document, subject: str, generator: CandidateGenerator, options: WikipediaOptions, words_of: WordsOf
 ) -> Document:
-    """Label later mentions, and leave out what Wikipedia's way of linking tells nothing about."""
+    """Label later mentions and those of the subject, and leave out what the links tell nothing about."""
     text, own = document.text, set(words_of(surface_of(document.id, words_of))) - _SMALL
+    nouns = {word.lower() for word in own}  # what an editor would link of them, nobody knows
     first: dict[str, Mention] = {}  # of each surface: where it was linked first
+    named = {subject: (0, own)}  # of each entity: where it is linked first, and the words of its names
     taken = bytearray(len(text))  # by character
     for mention in document.gold:
-        first.setdefault(" ".join(words_of(text[mention.start : mention.end])), mention)
+        words = words_of(text[mention.start : mention.end])
+        first.setdefault(" ".join(words), mention)
+        place, names = named.get(mention.entity, (mention.start, set(words_of(surface_of(mention.entity, words_of)))))
+        named[mention.entity] = place, names | set(words)
         taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
     gold, ignore = list(document.gold), set(document.ignore)
     for span in sorted(generator(document), key=lambda span: (span.start - span.end, span.start)):  # longest first
@@ -148,11 +152,21 @@ def _labelled(
             continue  # in a link, around one, or in a longer span that was dealt with
         words = words_of(text[span.start : span.end])
         linked = first.get(" ".join(words))
-        unsure = linked and (span.start < linked.start or span.sure < options.later)
-        if set(words) <= own or unsure or (not linked and span.sure >= options.usual):
-            ignore.add((span.start, span.end))
-        elif linked:
+        before = linked is not None and linked.start < span.start
+        # Its words are part of a name that was given before, and one of its meanings is what that name means.
+        known = [
+            choice.title
+            for choice in span.choices
+            if choice.prior >= options.part and choice.title in named
+            and named[choice.title][0] < max(span.start, 1) and set(words) <= named[choice.title][1]
+        ]  # fmt: skip
+        is_name = text[span.start : span.end] != text[span.start : span.end].lower()
+        if linked and before and span.sure >= options.later:
             gold.append(Mention(span.start, span.end, linked.entity))
+        elif is_name and len(known) == 1:
+            gold.append(Mention(span.start, span.end, known[0]))
+        elif linked or set(words) <= own | nouns or span.sure >= options.usual:
+            ignore.add((span.start, span.end))
         else:
             continue
         taken[span.start : span.end] = b"\1" * (span.end - span.start)
@@ -240,7 +254,7 @@ def prepare(
         words_of=partial(words_of, by=corpus.info.tokeniser),
     )  # fmt: skip
     groups = {
-        HELD_OUT: islice(make(articles[0], as_linked=True), options.held_out),
+        HELD_OUT: islice(make(articles[0]), options.held_out),
         TRAIN: in_styles(islice(make(articles[1]), options.documents), options.styles, options.seed),
     }
     chosen = asdict(options)

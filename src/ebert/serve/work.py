@@ -64,7 +64,7 @@ def load(
     """Load a model folder or the starter, and a linker's folder.
 
     Without a linker the model links by the one in its folder, or without training if its store has a mention table.
-    With `keep`, entities that are added go into the stores themselves; otherwise into copies that vanish with the service.
+    With `keep`, entities that are added go into the stores themselves; otherwise into copies that the service drops.
     """
     ebert = EBert.from_pretrained(model, vectors=vectors, device=device)
     if ebert.vectors is None:

@@ -25,6 +25,7 @@ from ebert.vectors import log
 from ebert.vectors.catalogue import Catalogue, Session, begin_added
 from ebert.vectors.entity import Entity
 from ebert.vectors.log import Addition
+from ebert.wikipedia.tokens import surface_key
 
 LOCK = "added.lock"
 PATIENCE = 60.0  # seconds to wait for others who add
@@ -292,7 +293,10 @@ def _apply(connection: sqlite3.Connection, given: Sequence[Addition], places: Se
     for query, values in (
         ("REPLACE INTO added.ids VALUES (?, ?)", [(one.row, one.id) for one in new if one.id is not None]),
         ("REPLACE INTO added.redirects VALUES (?, ?)", [(alias, one.row) for one in new for alias in one.aliases]),
-        ("IGNORE INTO added.surfaces VALUES (?, ?)", [(name, one.row) for one in new for name in one.surfaces]),
+        (
+            "IGNORE INTO added.surfaces VALUES (?, ?, ?)",
+            [(name, one.row, surface_key(name)) for one in new for name in one.surfaces],
+        ),
         ("REPLACE INTO added.removed VALUES (?, ?, ?)", gone),
     ):
         connection.executemany(f"INSERT OR {query}", values)

@@ -10,13 +10,14 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from functools import partial
-from itertools import groupby, repeat
+from functools import cached_property, partial
+from itertools import groupby, islice, repeat
 from operator import itemgetter
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, NamedTuple
 
 from ebert.errors import EbertError
+from ebert.wikipedia.tokens import surface_key
 
 Kind = Literal["words", "entities"]
 Surface = tuple[str, int, Sequence[tuple[int, int]]]  # its words, how often they stand in the text; row and count
@@ -27,7 +28,12 @@ LATER = (  # tables that catalogues of version 0.1 lack
     " WITHOUT ROWID",
     "CREATE TABLE mentions ( surface INTEGER NOT NULL, row INTEGER NOT NULL, count INTEGER NOT NULL,"
     " PRIMARY KEY (surface, row) ) WITHOUT ROWID",
+    # Keys of surfaces (`tokens.surface_key`), where they differ; version 0.1 had none, see `Catalogue.ensure_keys`.
+    "CREATE TABLE keys ( key TEXT NOT NULL, surface TEXT NOT NULL, PRIMARY KEY (key, surface) ) WITHOUT ROWID",
+    # Entities that are one with another, by what rule, and the Wikidata id that the other one took from them.
+    "CREATE TABLE merged ( row INTEGER PRIMARY KEY, into_row INTEGER NOT NULL, why TEXT NOT NULL, wikidata INTEGER )",
 )
+UNSORTED_KEYS = "CREATE TEMP TABLE keys (key TEXT, surface TEXT)"  # to be filled at once, and faster
 SCHEMA = (
     "CREATE TABLE words (row INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, count INTEGER)",
     "CREATE TABLE entities (row INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, count INTEGER, wikidata INTEGER)",
@@ -56,8 +62,9 @@ ADDED = (
     "CREATE TABLE added.redirects (title TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE INDEX added.redirects_by_row ON redirects (row)",
     "CREATE TABLE added.ids (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE)",
-    "CREATE TABLE added.surfaces (surface TEXT, row INTEGER, PRIMARY KEY (surface, row)) WITHOUT ROWID",
+    "CREATE TABLE added.surfaces (surface TEXT, row INTEGER, key TEXT, PRIMARY KEY (surface, row)) WITHOUT ROWID",
     "CREATE INDEX added.surfaces_by_row ON surfaces (row)",
+    "CREATE INDEX added.surfaces_by_key ON surfaces (key)",
     "CREATE TABLE added.removed (row INTEGER PRIMARY KEY, title TEXT NOT NULL, hides INTEGER)",
     "CREATE INDEX added.removed_hiding ON removed (hides)",
     SEARCH[0].replace("search", "added.search", 1),
@@ -69,6 +76,15 @@ PAGE = 8192  # rows read at a time when all are wanted
 STEP = 1_000_000  # of SQLite's machine, between two looks at whether a query has gone on for too long
 
 
+class Merge(NamedTuple):
+    """An entity of a store that is one with another: look-ups find the other one by its names."""
+
+    row: int
+    into: int
+    why: str
+    wikidata: int | None = None  # the id that the other one took from it, as it had none
+
+
 class Session:
     """What one process has open of a store, for one thread at a time."""
 
@@ -77,6 +93,7 @@ class Session:
         self.log: IO[bytes] | None = None  # of additions
         self.end = 0  # of the last whole frame of the log that was read
         self.mark: tuple[int, ...] | None = None  # of the log when it was last read; None if it never was
+        self.keyed = False  # whether surfaces are known to have keys
 
     def __del__(self) -> None:
         if self.log is not None:
@@ -160,6 +177,7 @@ class Database:
             # as long, since mapped pages are checked again each time.
             connection.execute(f"PRAGMA mmap_size = {MAPPED}")
             connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA temp_store = MEMORY")
             self._prepare(connection)
         except sqlite3.DatabaseError as error:
             raise self._unreadable(error) from None
@@ -210,11 +228,17 @@ class Catalogue(Database):
             "entities with a Wikidata id": "count(wikidata) FROM entities",
             "redirects": "count(row) FROM redirects",
             "surfaces": "count(id) FROM surfaces",
+            "merged": "count(row) FROM merged",
         }
         return {name: self.rows(f"SELECT {column}")[0][0] for name, column in columns.items()}
 
+    @cached_property
+    def merged(self) -> list[Merge]:
+        """Which entities are one with another, in the order of their rows."""
+        return [Merge(*found) for found in self.rows("SELECT row, into_row, why, wikidata FROM merged ORDER BY row")]
+
     def surfaces(self) -> Iterator[Surface]:
-        """Yield all surfaces, in the order of their letters, with the rows of what they mean."""
+        """Yield all surfaces, in the order of their letters, with the rows of what they mean, merged or not."""
         query = (
             "SELECT s.surface, occurrences, m.row, m.count FROM"
             f" (SELECT id, surface, occurrences FROM surfaces WHERE surface > ? ORDER BY surface LIMIT {PAGE}) s"
@@ -226,12 +250,39 @@ class Catalogue(Database):
                 yield surface, occurrences, [(row, count) for _, _, row, count in meant if row is not None]
             last = page[-1][0]
 
+    def ensure_keys(self) -> None:
+        """Make the keys of the surfaces, in memory, where a store of version 0.1 has none: seconds for a million."""
+        session = self.session()
+        if session.keyed:
+            return
+        with session.lock:
+            if not session.keyed and not self.rows("SELECT 1 FROM main.sqlite_master WHERE name = 'keys'"):
+                query = "SELECT surface FROM surfaces WHERE surface > ? ORDER BY surface"
+                surfaces = (surface for (surface,) in self.pages(query, ""))
+                session.connection.execute("BEGIN")
+                while batch := list(islice(surfaces, PAGE)):
+                    insert_keys(session.connection, batch)
+                session.connection.execute("CREATE INDEX temp.keys_by_key ON keys (key)")
+                session.connection.execute("COMMIT")
+            session.keyed = True
+
     def _prepare(self, connection: sqlite3.Connection) -> None:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         for statement in LATER:
-            if statement.split()[2] not in tables:
+            if (table := statement.split()[2]) == "keys" and table not in tables:
+                connection.execute(UNSORTED_KEYS)
+            elif table not in tables:
                 connection.execute(statement.replace("TABLE", "TEMP TABLE", 1))
         begin_added(connection)
+
+
+def insert_keys(connection: sqlite3.Connection, surfaces: Sequence[str]) -> None:
+    """Put the keys of surfaces into a catalogue; a surface that is its own key needs none, nor does one without."""
+    for plain in (True, False):  # all of a kind at once, which is several times faster
+        alike = [surface for surface in surfaces if surface.isascii() == plain]
+        keys = surface_key("\n".join(one.replace("\n", " ") for one in alike)).split("\n") if alike else []
+        keyed = ((key, surface) for key, surface in zip(keys, alike, strict=True) if key not in ("", surface))
+        connection.executemany("INSERT OR IGNORE INTO keys VALUES (?, ?)", keyed)
 
 
 def begin_added(connection: sqlite3.Connection) -> None:

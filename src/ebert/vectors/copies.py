@@ -4,7 +4,7 @@ import bisect
 import itertools
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ebert._io import files, staging
 from ebert.errors import EbertError
 from ebert.vectors import layout
-from ebert.vectors.catalogue import PAGE, SCHEMA, Surface
+from ebert.vectors.catalogue import PAGE, SCHEMA, Merge, Surface
 from ebert.vectors.entity import Entity
 from ebert.vectors.writer import FAST, StoreWriter, insert_surfaces
 
@@ -66,11 +66,13 @@ def is_copy(store: "Vectors", folder: Path) -> bool:
 
 
 def with_surfaces(
-    vectors: "Vectors", out: str | Path, surfaces: Iterable[Surface], *, made: dict[str, Any], overwrite: bool = False
-) -> "Vectors":
+    vectors: "Vectors", out: str | Path, surfaces: Iterable[Surface] | None, *, made: dict[str, Any] | None = None,
+    merged: Sequence[Merge] | None = None, overwrite: bool = False,
+) -> "Vectors":  # fmt: skip
     """Make a store at `out` with the vectors and names of another one and these surfaces instead of its own.
 
     The big files are linked, not copied, where the disk allows it: they never change. Entities that were added stay.
+    Without surfaces it keeps its own; entities are merged as in `merged`, and as they are without it.
     """
     target = Path(out).absolute()
     if target.resolve() == vectors.path.resolve():
@@ -81,29 +83,58 @@ def with_surfaces(
                 _link(vectors.path / name, folder / name, Path.hardlink_to)
         shutil.copyfile(vectors.path / layout.CATALOGUE, folder / layout.CATALOGUE)
         try:
-            _replace_surfaces(folder / layout.CATALOGUE, surfaces)
+            nameless = 0
+            if merged is not None:
+                _replace_merged(folder / layout.CATALOGUE, merged)
+            if surfaces is not None:
+                nameless = _replace_surfaces(folder / layout.CATALOGUE, surfaces)
         except sqlite3.OperationalError as error:  # a full disk, as SQLite puts it
             raise OSError(f"cannot write {target}: {error}") from error
         hashes = vectors.info.sha256 or layout.hashes(folder)
         hashes = hashes | {layout.CATALOGUE: files.sha256(folder / layout.CATALOGUE)}
-        info = replace(vectors.info, made={**vectors.info.made, "mentions": made}, sha256=hashes)
+        counted = {**(made or {}), **({"surfaces without letters": nameless} if nameless else {})}
+        info = replace(vectors.info, made=vectors.info.made | ({"mentions": counted} if counted else {}), sha256=hashes)
         info.write(folder)
         vectors.overlay.copy(folder / info.added)
     return type(vectors).open(target)
 
 
-def _replace_surfaces(path: Path, surfaces: Iterable[Surface]) -> None:
+def _replace_surfaces(path: Path, surfaces: Iterable[Surface]) -> int:
+    """Put other surfaces into a catalogue, and return how many were left out because they have no letters."""
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(FAST)
         for statement in SCHEMA:
             table = statement.split()[2]
-            if table in ("surfaces", "mentions"):
+            if table in ("surfaces", "mentions", "keys"):
                 connection.execute(f"DROP TABLE IF EXISTS {table}")
                 connection.execute(statement)
-        if not insert_surfaces(connection, surfaces):
+        kept, nameless = insert_surfaces(connection, surfaces)
+        if not kept:
             raise EbertError("no surface of the new table has an entity that the store knows; is it for this store?")
         connection.commit()
         connection.execute("VACUUM")
+    staging.sync(path)
+    return nameless
+
+
+def _replace_merged(path: Path, merged: Sequence[Merge]) -> None:
+    """Undo all merges of a catalogue and make others; an entity without a Wikidata id takes that of one of its own."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(FAST)
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'merged'").fetchone():
+            took = "SELECT into_row FROM merged WHERE wikidata IS NOT NULL"
+            connection.execute(f"UPDATE entities SET wikidata = NULL WHERE row IN ({took})")
+            connection.execute("DROP TABLE merged")
+        connection.execute(next(statement for statement in SCHEMA if statement.split()[2] == "merged"))
+        take = (
+            "UPDATE entities SET wikidata = (SELECT wikidata FROM entities WHERE row = ?1)"
+            " WHERE row = ?2 AND wikidata IS NULL AND (SELECT wikidata FROM entities WHERE row = ?1) IS NOT NULL"
+        )
+        for row, into, why, _ in merged:
+            taken = connection.execute(take, (row, into)).rowcount
+            given = "(SELECT wikidata FROM entities WHERE row = ?1)" if taken else "NULL"
+            connection.execute(f"INSERT INTO merged VALUES (?1, ?2, ?3, {given})", (row, into, why))
+        connection.commit()
     staging.sync(path)
 
 
@@ -128,6 +159,8 @@ class _Rows:
             )
             self.ids = overlay.rows("SELECT row, id FROM added.ids")
             self.surfaces = overlay.rows("SELECT surface, row FROM added.surfaces ORDER BY surface, row")
+        self.merged = store.catalogue.merged
+        self.gone |= {merge.row for merge in self.merged if merge.into in self.gone}
         self._removed = sorted(self.gone)
         new = (row for row in sorted(self.hides) if self.hides[row] is None)
         self._places = dict(zip(new, itertools.count(len(store.entity_matrix) - len(self.gone)), strict=False))
@@ -165,6 +198,8 @@ def fill_from_store(writer: StoreWriter, store: "Vectors") -> None:
     writer.redirects((title, target) for title, target, row in catalogue.pages(query, "") if row not in rows.gone)
     ids = {rows.made(row): own for row, own in catalogue.rows("SELECT row, id FROM ids") if row not in rows.gone}
     writer.ids(sorted((ids | {rows.later(row): own for row, own in rows.ids}).items()))
+    kept = (merge for merge in rows.merged if merge.row not in rows.gone)
+    writer.merged(merge._replace(row=rows.made(merge.row), into=rows.made(merge.into)) for merge in kept)
     writer.surfaces(_surfaces(store, rows))
 
 

@@ -1,6 +1,6 @@
 """The results of look-ups, and checks of vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,6 +50,16 @@ class Candidate:
     count: int  # how often the surface means it in the text the vectors come from; an added entity counts once
     prior: float  # its share among all that the surface may mean
     own: bool = False  # whether the surface names it because somebody added it so, and not by any link
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What is known of one way to write some words; an entity that was added so counts as one link of them."""
+
+    surface: str
+    occurrences: int  # in the text the vectors come from, linked or not
+    counts: Mapping[str, int]  # how often it was linked to which title
+    own: frozenset[str] = frozenset()  # titles that it names because somebody added them so, and not by any link
 
 
 def whole(vectors: NDArray[np.float32], names: Sequence[str]) -> NDArray[np.float32]:

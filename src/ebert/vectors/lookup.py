@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ebert.errors import UnknownNameError
 from ebert.text import letters, titles
 from ebert.vectors.added import Overlay
 from ebert.vectors.catalogue import PAGE, Catalogue
-from ebert.vectors.entity import Candidate, Entity
+from ebert.vectors.entity import Candidate, Entity, Written
 from ebert.wikipedia.tokens import WordsOf, words_of
 
 COMPARED = 400  # titles looked at for each way of missing a title
@@ -24,12 +24,14 @@ _APART = re.compile(r"\s*\([^()]*\)$")  # what tells a title from others of the 
 
 # Entities `e` of some tables with a condition, among what was added.
 LATER = "SELECT e.title, e.row, e.count, e.wikidata, 1{more} FROM {source} WHERE {condition}"
-# The same among those that the store was made with: as they are now, so without removed ones.
+# The same among those that the store was made with: as they are now, so without removed ones, and `t` for each that
+# was merged into it.
 MADE = (
-    "SELECT e.title, coalesce(a.row, e.row), iif(a.row IS NULL, e.count, a.count),"
-    " iif(a.row IS NULL, e.wikidata, a.wikidata), a.row IS NOT NULL{more}"
-    " FROM {source} LEFT JOIN added.entities a ON a.hides = e.row WHERE {condition}"
-    " AND (a.row IS NOT NULL OR NOT EXISTS (SELECT 1 FROM added.removed gone WHERE gone.hides = e.row))"
+    "SELECT t.title, coalesce(a.row, t.row), iif(a.row IS NULL, t.count, a.count),"
+    " iif(a.row IS NULL, t.wikidata, a.wikidata), a.row IS NOT NULL{more}"
+    " FROM {source} LEFT JOIN merged g ON g.row = e.row JOIN entities t ON t.row = coalesce(g.into_row, e.row)"
+    " LEFT JOIN added.entities a ON a.hides = t.row WHERE {condition}"
+    " AND (a.row IS NOT NULL OR NOT EXISTS (SELECT 1 FROM added.removed gone WHERE gone.hides = t.row))"
 )
 
 
@@ -60,6 +62,19 @@ MATCHING = [
 ]
 MENTIONED = _made("mentions m JOIN entities e ON e.row = m.row", "m.surface = ?1 AND m.count > 0", ", m.count")
 NAMED = _later("{0}surfaces s JOIN {0}entities e ON e.row = s.row", "s.surface = ?1")
+# The surfaces that have a key: one that is its own key is not in the table of keys.
+WRITTEN = (
+    "SELECT id, surface, occurrences FROM surfaces WHERE surface = ?1 UNION ALL"
+    " SELECT s.id, s.surface, s.occurrences FROM keys k JOIN surfaces s ON s.surface = k.surface WHERE k.key = ?1"
+)
+NAMED_SO = (
+    "SELECT s.surface, e.title FROM added.surfaces s JOIN added.entities e ON e.row = s.row WHERE s.key = ?1"
+    " ORDER BY s.surface"
+)
+LONGER = " UNION ALL ".join(  # the first keys that do not come before some letters
+    f"SELECT * FROM (SELECT {column} FROM {table} WHERE {column} >= ?1 ORDER BY {column} LIMIT 1)"
+    for table, column in (("surfaces", "surface"), ("keys", "key"), ("added.surfaces", "key"))
+)
 SEARCHABLE = (  # brings the search index of what was added up to date
     "INSERT INTO added.search (rowid, title) SELECT row, title FROM added.entities"
     " WHERE row > (SELECT row FROM added.searched)",
@@ -120,6 +135,18 @@ class Lookup:
         """Return the entity with this Wikidata id (60 for Q60), or None. Unlike `find`, it tries nothing else."""
         return self.first(NUMBERED, number)
 
+    def hidden(self) -> set[int]:
+        """Return the rows of the store that are no entities of their own: replaced, removed or merged into others."""
+        return self.overlay.hidden() | {merge.row for merge in self.catalogue.merged}
+
+    def merged(self) -> list[tuple[str, str, str]]:
+        """Return the titles that were merged into others, the titles of these, and by what rule."""
+        query = (
+            "SELECT e.title, t.title, g.why FROM merged g JOIN entities e ON e.row = g.row"
+            " JOIN entities t ON t.row = g.into_row WHERE e.title > ? ORDER BY e.title"
+        )
+        return list(self.catalogue.pages(query, ""))
+
     def made(self, title: str) -> Entity | None:
         """Return the entity of this title that the store was made with, whatever became of it, or None."""
         found = self.catalogue.rows("SELECT title, row, count, wikidata FROM entities WHERE title = ?", (title,))
@@ -145,6 +172,9 @@ class Lookup:
         Of a store all redirects are gone through, which takes a second for ten million.
         """
         found = self._of(entity, f"SELECT title FROM {{}}redirects WHERE row = ? LIMIT {int(count)}")
+        merged = "SELECT e.title FROM merged g JOIN entities e ON e.row = g.row WHERE g.into_row = ?"
+        made = self.made(entity.title)
+        found += [title for (title,) in self.overlay.rows(merged, (made.row,))] if made else []
         return sorted(set(found))[:count]
 
     def _of(self, entity: Entity, query: str) -> list[Any]:
@@ -264,12 +294,42 @@ class Lookup:
         """Return how often some words stand in the text that the vectors come from, linked or not."""
         return self._meaning(surface)[0]
 
-    def continues(self, surface: str) -> bool:
-        """Return whether a longer surface begins with these words: a search for surfaces stops if not."""
-        start = " ".join(self.words_of(surface)) + " "
-        query = "SELECT surface FROM {}surfaces WHERE surface >= ? ORDER BY surface LIMIT 1"
-        found = (self.overlay.rows(query.format(tables), (start,)) for tables in ("", "added."))
-        return any(rows and rows[0][0].startswith(start) for rows in found)
+    def written(self, key: str) -> list[Written]:
+        """Return all that is known of the surfaces with a key (`ebert.wikipedia.tokens.surface_key`).
+
+        Of a single word that is one, those spellings come along that nobody linked, with how often they occur.
+        """
+        if not key:
+            return []
+        self.catalogue.ensure_keys()
+        made = {surface: (number, often) for number, surface, often in self.overlay.rows(WRITTEN, (key,))}
+        added: dict[str, set[str]] = {}
+        for surface, title in self.overlay.rows(NAMED_SO, (key,)):
+            added.setdefault(surface, set()).add(title)
+        if not made and not added:
+            return []
+        single = {name for name in (key, *made, *added) if " " not in name}
+        forms = {form for name in single for form in (name, name.lower(), name.capitalize(), name.upper())}
+        others = self._occurrences(forms - made.keys()) if forms else {}
+        found = []
+        for surface in dict.fromkeys((*made, *added, *sorted(others))):
+            number, often = made.get(surface) or (None, others.get(surface, 0))
+            linked = self.overlay.rows(MENTIONED, (number,)) if number is not None else ()
+            counts: dict[str, int] = {title: count for title, *_, count in linked}
+            own = frozenset(title for title in added.get(surface, ()) if title not in counts)
+            counts |= dict.fromkeys(own, 1)
+            found.append(Written(surface, max(often + len(own), sum(counts.values())), counts, own))
+        return found
+
+    def _occurrences(self, words: Collection[str]) -> dict[str, int]:
+        """Return how often some words occur in the text the vectors come from, where known."""
+        query = f"SELECT word, count FROM words WHERE word IN ({', '.join('?' * len(words))}) AND count IS NOT NULL"
+        return dict(self.catalogue.rows(query, tuple(words)))
+
+    def continues(self, start: str) -> bool:
+        """Return whether the key of a surface begins with these letters: a search for surfaces stops if not."""
+        self.catalogue.ensure_keys()
+        return any(key.startswith(start) for (key,) in self.overlay.rows(LONGER, (start,)))
 
     def _meaning(self, surface: str) -> tuple[int, dict[Entity, int], set[Entity]]:
         """Return how often a surface occurs, how often it means what, and what it means because it was added so."""
@@ -278,7 +338,8 @@ class Lookup:
         if found := self.overlay.rows("SELECT id, occurrences FROM surfaces WHERE surface = ?", (words,)):
             ((number, occurrences),) = found
             for title, row, linked, wikidata, added, count in self.overlay.rows(MENTIONED, (number,)):
-                meant[Entity(title, row, linked, wikidata, bool(added))] = count
+                entity = Entity(title, row, linked, wikidata, bool(added))
+                meant[entity] = meant.get(entity, 0) + count  # of all that were merged into it
         else:  # nobody linked it; of single words the count is known
             occurrences = self.word_count(words) or 0
         own = set(self.select(NAMED, words)) - meant.keys()

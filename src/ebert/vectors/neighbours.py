@@ -103,8 +103,11 @@ def _nearest(store: "Vectors", vector: NDArray[np.float32], count: int, kind: Wh
         for row, cosine in nearest_rows(store.word_matrix, vector, count):
             yield _Found("words", row, cosine, store.word_matrix[row])
     if kind != "words":
-        hidden = store.overlay.hidden()
-        found = nearest_rows(store.entity_matrix, vector, count + len(hidden))
+        hidden, pool = store.hidden(), count + len(store.overlay.hidden())
+        found = list(nearest_rows(store.entity_matrix, vector, pool))
+        while pool < len(store.entity_matrix) and sum(row not in hidden for row, _ in found) < count:
+            pool *= 2  # some were merged into others
+            found = list(nearest_rows(store.entity_matrix, vector, pool))
         for row, cosine in [one for one in found if one[0] not in hidden][:count]:
             yield _Found("entities", row, cosine, store.entity_matrix[row])
         if later := list(store.overlay.all()):

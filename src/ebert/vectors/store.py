@@ -138,7 +138,7 @@ class Vectors(Lookup):
 
     def __len__(self) -> int:
         """Count the entities, added ones included."""
-        return self.info.entities + len(self.overlay) - len(self.overlay.hidden())
+        return self.info.entities + len(self.overlay) - len(self.hidden())
 
     def __bool__(self) -> bool:
         """Be true even without entities."""
@@ -310,7 +310,7 @@ class Vectors(Lookup):
 
     def entities(self) -> Iterator[tuple[list[str], NDArray[Any]]]:
         """Yield all entities that there are now, added ones last: titles and vectors."""
-        hidden, first = self.overlay.hidden(), 0
+        hidden, first = self.hidden(), 0
         for names, block in self.chunks("entities"):
             kept = [index for index in range(len(names)) if first + index not in hidden]
             first += len(names)

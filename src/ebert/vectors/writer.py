@@ -17,8 +17,9 @@ from ebert._io import files, staging
 from ebert.errors import EbertError
 from ebert.text import letters, titles
 from ebert.vectors import layout
-from ebert.vectors.catalogue import PAGE, SCHEMA, SEARCH, Kind, Surface
+from ebert.vectors.catalogue import PAGE, SCHEMA, SEARCH, Kind, Merge, Surface, insert_keys
 from ebert.vectors.matrix import Matrix, MatrixWriter, QuantisedWriter
+from ebert.wikipedia.tokens import surface_key
 
 EXAMPLES = 10  # of dropped names that store.json keeps
 # Nobody reads a catalogue that is being made, so speed goes before safety.
@@ -38,6 +39,7 @@ class Dropped:
     unseen: int = 0  # titles with invisible characters
     redirects: int = 0  # from an existing title or redirect, or to a title that is not in the store
     wikidata: int = 0  # ids of titles that are not in the store
+    surfaces: int = 0  # without letters
     examples: list[str] = field(default_factory=list)
 
     def note(self, name: str) -> None:
@@ -125,9 +127,14 @@ class StoreWriter:
         """Set the own ids of entities by row. Call it after the entities."""
         self._catalogue.executemany("INSERT INTO ids VALUES (?, ?)", pairs)
 
+    def merged(self, merges: Iterable[Merge]) -> None:
+        """Note which entities are one with another. Call it after the entities."""
+        self._catalogue.executemany("INSERT INTO merged VALUES (?, ?, ?, ?)", merges)
+
     def surfaces(self, surfaces: Iterable[Surface]) -> None:
         """Add surfaces: how often each stands in the text, and its entities by row with how often they are meant."""
-        self._surfaces = insert_surfaces(self._catalogue, surfaces, self._surfaces)
+        self._surfaces, nameless = insert_surfaces(self._catalogue, surfaces, self._surfaces)
+        self.dropped.surfaces += nameless
 
     def outputs(self, vectors: Matrix, words: Sequence[str] | None = None) -> None:
         """Add output vectors of words, in the order of the words."""
@@ -172,20 +179,27 @@ class StoreWriter:
         return matrix
 
 
-def insert_surfaces(connection: sqlite3.Connection, surfaces: Iterable[Surface], first: int = 0) -> int:
-    """Put surfaces into a catalogue under construction, numbered from `first` on; return the number after the last."""
-    given = enumerate(surfaces, first)
+def insert_surfaces(connection: sqlite3.Connection, surfaces: Iterable[Surface], first: int = 0) -> tuple[int, int]:
+    """Put surfaces into a catalogue under construction, numbered from `first` on.
+
+    Return the number after the last, and how many were left out because they have no letters, so that no text has them.
+    """
+    given, nameless = iter(surfaces), 0
     while batch := list(islice(given, PAGE)):
+        kept = [one for one in batch if one[0] and (one[0].isascii() or surface_key(one[0]))]
+        nameless += len(batch) - len(kept)
+        numbered = list(enumerate(kept, first))
         connection.executemany(
             "INSERT INTO surfaces VALUES (?, ?, ?)",
-            ((number, surface, occurrences) for number, (surface, occurrences, _) in batch),
+            ((number, surface, occurrences) for number, (surface, occurrences, _) in numbered),
         )
         connection.executemany(
             "INSERT INTO mentions VALUES (?, ?, ?)",
-            ((number, row, count) for number, (_, _, meant) in batch for row, count in meant),
+            ((number, row, count) for number, (_, _, meant) in numbered for row, count in meant),
         )
-        first += len(batch)
-    return first
+        insert_keys(connection, [surface for surface, _, _ in kept])
+        first += len(kept)
+    return first, nameless
 
 
 def _integers(numbers: Iterable[int | None] | None, length: int, what: str) -> list[int | None]:

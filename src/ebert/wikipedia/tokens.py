@@ -19,6 +19,8 @@ CJK = (
 )  # fmt: skip
 _ASCII_MARKS = "!-/:-@\\[-`{-~"  # among them $ + < = > ^ ` | ~, which Unicode does not call punctuation
 _BLANKS = " \t\n\r"
+_INITIALS = re.compile(r"(?<!\S)([^\W\d_]) (?=\w(?!\S))")  # a letter before another one or a digit
+_EMPTIED = re.compile(r"^ +| +(?= |$)", re.MULTILINE)
 # Beyond these two planes are only letters (most of them CJK), tags and private characters.
 _SCANNED = 0x20000
 _FAR_REMOVED = "\U000e0001\U000e0020-\U000e007f\U000f0000-\U000ffffd\U00100000-\U0010fffd"
@@ -93,6 +95,25 @@ def lower(text: str) -> str:
         return text.lower()
     bare = _accents().sub("", unicodedata.normalize("NFD", text))
     return bare.replace("Σ", "σ").lower()  # at the end of a word too, where Python would write ς
+
+
+def surface_key(surface: str) -> str:
+    """Return what all spellings of a surface have in common: no accents, no capitals, initials in one word.
+
+    It is empty if the surface has no letters. Surfaces in lines of their own give keys in lines of their own.
+
+    >>> surface_key("Zürich"), surface_key("U S Navy"), surface_key("US navy")
+    ('zurich', 'us navy', 'us navy')
+    """
+    key = lower(surface)
+    if not surface.isascii():
+        key = _EMPTIED.sub("", key)  # what a word of nothing but accents leaves
+    return _INITIALS.sub(r"\1", key)
+
+
+def are_initials(one: str, other: str) -> bool:
+    """Return whether two words that follow each other are one word in a key, as the "U" and the "S" of "U.S."."""
+    return len(one) == len(other) == 1 and one.isalnum() and not one.isdecimal() and other.isalnum()
 
 
 @cache

@@ -1,9 +1,15 @@
 """Candidates by the mention table of a store.
 
-Every run of up to ten words that the table knows is a span. A run grows only while a surface of the table goes on like
-it, so the time is linear in the text. Spans may overlap, and many name nothing where they stand: rejecting them is the
+Every run of up to ten words that the table knows is a span. A run grows only while a key of the table goes on like it,
+so the time is linear in the text. Spans may overlap, and many name nothing where they stand: rejecting them is the
 model's part. Words are split as in the table, at every punctuation mark, so that possessives ("England's") and
 compounds ("UK-based") need no rule of their own; only the mark that a name ends with ("U.S.", "Yahoo!") does.
+
+The table is asked by a key (`surface_key`), which all spellings of a name have in common: a run may mean whatever any
+of them means. What was counted for the spelling at hand weighs more the more of it there is: with l links among n
+occurrences of the spelling, and the shares P of the key, the link probability is (l + DOUBT P) / (n + DOUBT), and the
+prior of an entity with c links (c + DOUBT P(entity)) / (l + DOUBT). So "US" is a country and "us" is not. Where
+capitals tell nothing, in headlines and in text without any, only the key counts.
 """
 
 import re
@@ -15,16 +21,16 @@ from typing import Any
 
 from ebert.linking.candidates import words as spelt
 from ebert.linking.candidates.generator import CandidateGenerator
-from ebert.linking.candidates.words import AS_WRITTEN, RAISED, Place, Spelling, spell_on, without_genitive
+from ebert.linking.candidates.words import Place
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.options import CandidateOptions
+from ebert.vectors.entity import Written
 from ebert.vectors.store import Vectors
+from ebert.wikipedia.tokens import surface_key
 
 Chosen = tuple[tuple[Choice, ...], float | None, int | None, bool]
-"""What a span may mean, its link probability, how often it was linked, and whether only other spellings are known."""
-Meaning = tuple[int, dict[str, int], set[str]]
-"""How often a surface occurs, how often it means which title, and which it means because somebody added it so."""
-
+"""What a span may mean, its link probability, how often it was linked in any spelling, and whether never in its own."""
+DOUBT = 10.0  # occurrences, or links, of a spelling that tell as much as all spellings of the name together
 REMEMBERED = 1 << 16  # surfaces that are looked up once only
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE = re.compile(rf"(?:\d+(?:st|nd|rd|th|s)?|BC|BCE|AD|CE|{_MONTHS})")
@@ -44,7 +50,7 @@ class MentionTable(CandidateGenerator):
         self.vectors, self.options = vectors, options or CandidateOptions()
         self.settings = asdict(self.options)
         self._stamp = vectors.stamp
-        self._look_up = lru_cache(REMEMBERED)(self._looked_up)
+        self._look_up = lru_cache(REMEMBERED)(vectors.written)
         self._continues = lru_cache(REMEMBERED)(vectors.continues)
         self._choose = lru_cache(REMEMBERED)(self._chosen)
 
@@ -60,12 +66,14 @@ class MentionTable(CandidateGenerator):
         """
         self._refresh()
         given = text[start:end]
-        _, words = self._words(given)
-        headline = spelt.in_headline(text, start, end)
-        found = self._any_spelling(words, headline)
-        if not found and len(words) > 1 and words[-1] in ("s", "S") and given[-2:-1] in ("'", "’"):
-            found = self._any_spelling(words[:-1], headline)
-        return Span(start, end, *found) if found else None
+        _, words, _ = self._words(given)
+        blind = self._is_blind(text) or (given.isupper() and spelt.in_headline(text, start, end))
+        names = [" ".join(words)]
+        if len(words) > 1 and words[-1] in ("s", "S") and given[-2:-1] in ("'", "’"):
+            names.append(" ".join(words[:-1]))
+        names += spelt.without_genitive(names[0])
+        found = (self._chosen(surface_key(name), name, blind, threshold=False) for name in names)
+        return next((Span(start, end, *chosen) for chosen in found if chosen), None)
 
     def gold(self, document: Document) -> list[Span]:
         """Return the gold mentions of a document as spans; they need not be among those that it finds."""
@@ -86,85 +94,87 @@ class MentionTable(CandidateGenerator):
             for remembered in (self._look_up, self._continues, self._choose):
                 remembered.cache_clear()
 
-    def _words(self, text: str) -> tuple[list[Place], list[str]]:
-        """Return where the words of a text are, and what they are in the table."""
+    def _is_blind(self, text: str) -> bool:
+        return self.options.ignore_case or not spelt.has_capitals(text)
+
+    def _words(self, text: str) -> tuple[list[Place], list[str], list[str]]:
+        """Return where the words of a text are, what they are in the table, and their keys, which all have."""
 
         def is_known(word: str) -> bool:
-            return bool(self._look_up(word)[1]) or self._continues(word)
+            key = surface_key(word)
+            return any(one.counts for one in self._look_up(key)) or self._continues(f"{key} ")
 
         places = spelt.places_of(text, is_known, by=self.vectors.tokeniser)
-        return places, [spelt.word_of(text, *place, lowercase=self.vectors.lowercase) for place in places]
+        found = [(place, spelt.word_of(text, *place, lowercase=self.vectors.lowercase)) for place in places]
+        keyed = [(place, word, key) for place, word in found if (key := surface_key(word))]
+        return [one[0] for one in keyed], [one[1] for one in keyed], [one[2] for one in keyed]
 
     def _spans(self, text: str) -> Iterator[Span]:
-        options, lowercase = self.options, self.vectors.lowercase
-        places, words = self._words(text)
+        options, blind = self.options, self._is_blind(text)
+        places, words, keys = self._words(text)
         headlines = [word.isupper() and spelt.in_headline(text, *at) for word, at in zip(words, places, strict=True)]
         for first, end in enumerate(spelt.runs(text, places)):
             start = places[first][0]
-            alive = [Spelling()]  # ways to spell the words so far that some surface begins with
+            key, name = keys[first], words[first]
             for last in range(first, min(end, first + options.longest)):
-                alive = spell_on(
-                    alive, words[last], lowercase=lowercase, ignore_case=options.ignore_case, headline=headlines[last]
-                )
-                chosen = self._choose(tuple(alive))
-                if not chosen and last == first and not lowercase and (shorter := without_genitive(alive[0].text)):
-                    chosen = self._choose((Spelling(shorter),))
-                if chosen and (options.dates or chosen[1] is None or not is_date(words[first : last + 1])):
+                if last > first:
+                    begun = key if spelt.joined(text, places[last - 1], places[last]) else f"{key} "
+                    if not self._continues(begun):
+                        break
+                    key, name = begun + keys[last], f"{name} {words[last]}"
+                unsure = blind or any(headlines[first : last + 1])
+                chosen = self._choose(key, name, unsure)
+                if not chosen and last == first and not self.vectors.lowercase:
+                    others = (self._choose(surface_key(other), other, unsure) for other in spelt.without_genitive(name))
+                    chosen = next(filter(None, others), None)
+                if chosen and (options.dates or chosen[1] is None or not is_date(words[first : last + 1], unsure)):
                     yield Span(start, spelt.closed(text, start, places[last][1], chosen[0][0].title), *chosen)
-                alive = [spelling for spelling in alive if self._continues(spelling.text)]
-                if not alive:
-                    break
 
-    def _any_spelling(self, words: list[str], headline: bool) -> Chosen | None:
-        alive = [Spelling()]
-        for number, word in enumerate(words):
-            if number:
-                alive = [spelling for spelling in alive if self._continues(spelling.text)]
-            alive = spell_on(alive, word, lowercase=self.vectors.lowercase, ignore_case=True, headline=headline)
-        if not alive or not words:
+    def _chosen(self, key: str, name: str, blind: bool, *, threshold: bool = True) -> Chosen | None:
+        """Return the choices of words by their key and how they are written, unless that tells nothing (`blind`)."""
+        options, known = self.options, self._look_up(key)
+        counts: Counter[str] = Counter()
+        for one in known:
+            counts.update(one.counts)
+        if not counts:
             return None
-        lowest = tuple(spelling for spelling in alive if spelling.rank != RAISED)
-        shorter = without_genitive(" ".join(words))
-        for spellings in (lowest, tuple(alive), (Spelling(shorter),) if shorter else ()):
-            if found := self._chosen(spellings, threshold=False):
-                return found
-        return None
-
-    def _chosen(self, spellings: tuple[Spelling, ...], *, threshold: bool = True) -> Chosen | None:
-        """Return the choices of words by the ways to spell them: what is known of the best rank of them, together."""
-        options = self.options
-        for rank in sorted({spelling.rank for spelling in spellings}):
-            counts: Counter[str] = Counter()
-            occurrences, own = 0, set[str]()
-            for spelling in spellings:
-                if spelling.rank == rank:
-                    # The occurrences of all count: "OF" is a link now and then, but "of" never is.
-                    more, counted, added = self._look_up(spelling.text)
-                    occurrences += more
-                    counts.update(counted)
-                    own |= added
-            if not counts:
-                continue
-            total = counts.total()
-            # How often it is a link. Of one that was added nobody knows: it was no name in the text that was counted.
-            probability = None if own else min(1.0, total / occurrences) if occurrences else 0.0
-            if threshold and probability is not None and probability < options.min_link_probability:
-                return None
-            # Added ones, linked by nobody, would be the first to go.
-            best = sorted(counts.items(), key=lambda item: (item[0] not in own, -item[1], item[0]))
-            best = sorted(best[: options.candidates], key=lambda item: (-item[1], item[0]))
-            best = [item for item in best if item[1] / total >= options.min_prior or item[0] in own] or best[:1]
-            kept = sum(count for _, count in best)
-            choices = tuple(Choice(title, count / kept) for title, count in best)
-            return choices, probability, None if own else total, rank != AS_WRITTEN
-        return None
-
-    def _looked_up(self, surface: str) -> Meaning:
-        found = self.vectors.candidates(surface)
-        counts = {candidate.entity.title: candidate.count for candidate in found}
-        return self.vectors.occurrences(surface), counts, {one.entity.title for one in found if one.own}
+        total = counts.total()
+        # The occurrences of all count: "OF" is a link now and then, but "of" never is.
+        probability = min(1.0, total / (sum(one.occurrences for one in known) or 1))
+        written = next((one for one in known if one.surface == name), Written(name, 0, {}))
+        own = {title for one in known if _names(one, written, known if blind else [written]) for title in one.own}
+        weights = {title: count / total for title, count in counts.items()}
+        if not blind:
+            links = sum(written.counts.values())
+            probability = (links + DOUBT * probability) / (written.occurrences + DOUBT)
+            weights = {
+                title: (written.counts.get(title, 0) + DOUBT * weight) / (links + DOUBT)
+                for title, weight in weights.items()
+            }
+        # Of one that was added nobody knows how often it is a link: it was no name in the text that was counted.
+        if threshold and not own and probability < options.min_link_probability:
+            return None
+        # Added ones, linked by nobody, would be the first to go.
+        best = sorted(weights.items(), key=lambda item: (item[0] not in own, -item[1], item[0]))
+        best = sorted(best[: options.candidates], key=lambda item: (-item[1], item[0]))
+        best = [item for item in best if item[1] >= options.min_prior or item[0] in own] or best[:1]
+        kept = sum(weight for _, weight in best)
+        choices = tuple(Choice(title, weight / kept) for title, weight in best)
+        return choices, None if own else probability, None if own else total, not written.counts
 
 
-def is_date(words: Iterable[str]) -> bool:
+def _names(added: Written, written: Written, counted: Iterable[Written]) -> bool:
+    """Return whether an added name is one as it is written: not with fewer capitals, if such a word is counted."""
+    if capitals(written.surface) >= capitals(added.surface):
+        return True
+    return not any(one.occurrences > len(one.own) for one in counted)
+
+
+def capitals(text: str) -> int:
+    """Return how many capitals a text has."""
+    return sum(map(str.isupper, text))
+
+
+def is_date(words: Iterable[str], blind: bool = False) -> bool:
     """Return whether words are nothing but numbers and months."""
-    return all(_DATE.fullmatch(word) for word in words)
+    return all(_DATE.fullmatch(word.capitalize() if blind else word) for word in words)

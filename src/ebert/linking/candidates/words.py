@@ -1,21 +1,19 @@
-"""The words of a text as the mention table has them, and the ways in which they may be spelt there.
+"""The words of a text as the mention table has them, and what their capitals tell.
 
 The table splits words as BERT does, for which an emoji or a trade mark sign is a letter like any other and a form feed
 is nothing. In tweets and in text out of PDF files names touch these all the time, so here they end a word, unless the
 table knows it with them (`C♯`, `A★Teens`). What cannot be seen, such as a mark that turns the direction of writing, is
 no part of a word at its edges.
 
-News have headlines in capitals, and sentences begin with one; tweets have neither capitals nor apostrophes. A spelling
-has a rank: of all spellings that the table knows, those of the best rank count, together.
+News have headlines in capitals, tweets have neither capitals nor apostrophes: there capitals tell nothing.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cache, lru_cache
 
-from ebert.wikipedia.tokens import DEFAULT, WordsOf, in_category, removed, spans_of, words_of
+from ebert.wikipedia.tokens import DEFAULT, WordsOf, are_initials, in_category, removed, spans_of, words_of
 
 # What no name runs across: a line end, a page end, a semicolon, a bar; a full stop after a word too long for an
 # abbreviation. A line end in wrapped text is a blank.
@@ -31,8 +29,7 @@ _MARKS = re.compile(r"[.!?…]+")
 _NOTE = re.compile(r" \([^()]*\)$")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _NEAR, _AROUND = 3, 60  # words before and after one that tell whether it is in a headline, and how far they may be
-
-AS_WRITTEN, LOWERED, RAISED = 0, 1, 2  # ranks of spellings
+_CAPITALISED = 0.02  # share of capitals among the letters from which on a text is written with capitals
 
 Place = tuple[int, int]
 
@@ -140,39 +137,19 @@ def signs() -> re.Pattern[str]:
     return re.compile(f"[{in_category('S')}\ufe00-\ufe0f]+")  # the last say how a sign before them is drawn
 
 
-class Spelling(NamedTuple):
-    """A way to spell some words."""
-
-    text: str = ""
-    rank: int = AS_WRITTEN
-
-
-def spell_on(
-    before: Sequence[Spelling], word: str, *, lowercase: bool = False, ignore_case: bool = False, headline: bool = True
-) -> list[Spelling]:
-    """Return the ways to spell some words and one more.
-
-    A word in capitals may be any of "WHO", "Who" and "who", all of the same rank in a headline, which does not tell.
-    Elsewhere it is what it is as written, if anything is known of that. The first word may begin with a small letter,
-    and a word of one letter may be small, also if nothing is known of it as it is written.
-    """
-    variants = [(word, AS_WRITTEN)]
-    capital = word[:1].upper() + word[1:].lower()
-    if not lowercase:
-        if len(word) > 1 and word.isupper():
-            variants += [(other, AS_WRITTEN if headline else LOWERED) for other in (capital, word.lower())]
-        elif word[:1].isupper() and (len(word) == 1 or not any(text for text, _ in before)):
-            variants.append((word[0].lower() + word[1:], LOWERED))
-        if ignore_case and word[:1].islower():
-            variants.append((capital, RAISED))
-    spelt: dict[str, int] = {}
-    for text, rank in before:
-        for variant, cost in variants:
-            spelt.setdefault(f"{text} {variant}" if text else variant, max(rank, cost))
-    return [Spelling(text, rank) for text, rank in spelt.items()]
+@lru_cache(maxsize=1)  # asked for every mention of a text
+def has_capitals(text: str) -> bool:
+    """Return whether a text is written with capitals, so that they tell something."""
+    return sum(map(str.isupper, text)) > _CAPITALISED * (sum(map(str.isalpha, text)) or 1)
 
 
-def without_genitive(words: str) -> str | None:
-    """Return a name that lost the apostrophe of its genitive, as "Marleys" did: to be tried when all else fails."""
-    long = len(words) > 4 and words[0].isupper()
-    return words[:-1] if long and words[-1] == "s" and words[-2:] != "ss" and not words.isupper() else None
+def joined(text: str, one: Place, other: Place) -> bool:
+    """Return whether two words of a text are written as initials: "U.S." and "U S", but not "I a"."""
+    first, last = text[slice(*one)], text[slice(*other)]
+    return are_initials(first, last) and ("." in text[one[1] : other[0]] or (first + last).isupper())
+
+
+def without_genitive(word: str) -> tuple[str, ...]:
+    """Return what a name may be that lost the apostrophe of its genitive, as "Marleys" did, the likeliest first."""
+    long = len(word) > 4 and word[0].isupper() and not word.isupper()
+    return (f"{word[:-1]} s", word[:-1]) if long and word[-1] == "s" and word[-2:] != "ss" else ()

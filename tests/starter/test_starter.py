@@ -16,7 +16,8 @@ NAMES = {
     "words": ["piano", "king", "the"], "word_counts": [5, 7, 900], "entities": ["Jean Marais", "Q-tip"],
     "entity_counts": [12, 3], "redirects": [["Marais", 0]], "wikidata": [[0, 168359]],
     "surfaces": [
-        ["Marais", 4, [[0, 3], [1, 1]]], ["swab", 2, [[1, 1]]], ["Q tip", 70_000, [[0, 5]]], ["Jean Marais", 9, [[0, 8]]],
+        ["Marais", 4, [[0, 3], [1, 1]]], ["swab", 2, [[1, 1]]], ["Q tip", 70_000, [[0, 5]]],
+        ["Jean Marais", 9, [[0, 8]]],
     ],
     "licence": "CC BY-SA 4.0", "made": {"from": "a test"},
 }  # fmt: skip

@@ -47,6 +47,7 @@ def small(tmp_path_factory):
     )  # fmt: skip
     for name in ("ebert.json", "alignment.safetensors"):
         shutil.copyfile(get.DATA / name, folder / name)
+    packing.seal(folder)
     return folder
 
 

@@ -8,7 +8,7 @@ from ebert.cli.common import json_option, print_json
 @click.command("starter")
 @json_option
 def command(as_json: bool) -> None:
-    """Unpack the model that comes with ebert (bert-base-cased, 20,000 entities) and print its folder.
+    """Unpack the model that comes with ebert (for bert-base-cased) and print its folder.
 
     Every command that takes a model or a store accepts the word 'starter' for this one.
 

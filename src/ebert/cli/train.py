@@ -1,11 +1,12 @@
 """``ebert vectors train``: from a corpus to a store of vectors."""
 
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from ebert._options import cli_options
 from ebert.cli.common import json_option, overwrite_option, print_facts, print_json
+from ebert.vectors.layout import StorageDtype
 from ebert.vectors.train.options import PRESETS, VectorTrainingOptions
 
 
@@ -20,7 +21,7 @@ from ebert.vectors.train.options import PRESETS, VectorTrainingOptions
 @click.option("--keep", type=click.Path(), help="A file of titles, one per line, that always get a vector.")
 @click.option("--resume", is_flag=True, help="Go on with the last checkpoint, if there is one.")
 @click.option("--checkpoint", type=float, default=600, show_default=True, help="Seconds between checkpoints.")
-@click.option("--dtype", type=click.Choice(["float32", "float16"]), default="float32", show_default=True)
+@click.option("--dtype", type=click.Choice(get_args(StorageDtype)), default="float32", show_default=True)
 @overwrite_option
 @json_option
 def command(

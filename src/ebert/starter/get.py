@@ -1,4 +1,7 @@
-"""The starter model: bert-base-cased with 20,000 entities, unpacked into EBERT_HOME when it is first asked for."""
+"""The starter model, unpacked into EBERT_HOME when it is first asked for.
+
+It is for bert-base-cased and has a store, W and perhaps a linker. `experiments/starter.py` makes its data.
+"""
 
 import shutil
 from pathlib import Path
@@ -6,7 +9,7 @@ from pathlib import Path
 from ebert._io import files
 from ebert._io.home import STARTER, home, locked, remove_leftovers
 from ebert.errors import EbertError
-from ebert.model.folder import ALIGNMENT, INFO, VECTORS
+from ebert.model.folder import INFO, VECTORS
 
 DATA = Path(__file__).parent / "data"
 
@@ -19,9 +22,10 @@ def get_starter() -> Path:
     Its files never change: entities that are added go with the object they are added to, or into a store of your own
     (``ebert vectors copy starter my-entities``). A new version of ebert brings a new folder.
     """
-    if not (DATA / INFO).is_file():
+    seal = DATA / "starter.json"  # which has hashes of all files
+    if not seal.is_file():
         raise EbertError(f"the starter model is not in {DATA}; install ebert again")
-    out = home() / STARTER / files.sha256(DATA / INFO)[:12]
+    out = home() / STARTER / files.sha256(seal)[:12]
     if (out / INFO).is_file():
         return out
     with locked(out):  # other processes may be at it: who comes second finds it there
@@ -34,6 +38,7 @@ def get_starter() -> Path:
             raise EbertError(f"{out} has no {INFO}; move it away, then the starter model is unpacked again")
         with files.replacing_folder(out) as folder:
             packing.unpack(DATA, folder / VECTORS)
-            for name in (ALIGNMENT, INFO):
-                shutil.copyfile(DATA / name, folder / name)
+            for path in DATA.iterdir():
+                if path.name not in (packing.MATRICES, packing.NAMES):
+                    shutil.copyfile(path, folder / path.name)
     return out

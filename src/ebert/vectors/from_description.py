@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ebert.errors import EbertError
 from ebert.vectors.catalogue import Catalogue
+from ebert.vectors.matrix import Matrix
 from ebert.wikipedia.tokens import WordsOf
 
 DRAWN = 2048  # places in the distribution of negatives that are looked at; frequent words take several
@@ -125,7 +126,7 @@ class Describer:
     """Makes vectors of descriptions, for one store."""
 
     def __init__(
-        self, catalogue: Catalogue, outputs: NDArray[Any] | None, made: Mapping[str, Any], words_of: WordsOf
+        self, catalogue: Catalogue, outputs: Matrix | None, made: Mapping[str, Any], words_of: WordsOf
     ) -> None:
         if outputs is None:
             raise EbertError(

@@ -18,7 +18,9 @@ INFO, WORDS, ENTITIES, CATALOGUE = "store.json", "words.safetensors", "entities.
 OUTPUTS = "outputs.safetensors"  # optional: the words' output vectors, which adding an entity by a description needs
 BIG = (WORDS, ENTITIES, OUTPUTS, CATALOGUE)  # files that never change, and whose hashes the description has
 
-StorageDtype = Literal["float32", "float16"]  # how `ebert.vectors.matrix` stores them
+# How `ebert.vectors.matrix` stores them. With product-quantised codes (pq) an entity has a byte for
+# four numbers; words, of which there are few and which alignments are fitted on, are in float16.
+StorageDtype = Literal["float32", "float16", "pq"]
 Description = dict[str, Any]
 
 

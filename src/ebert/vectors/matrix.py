@@ -1,5 +1,7 @@
 """Matrices on disk: one tensor named ``vectors`` in a safetensors file, written row by row and read by memory map.
 
+A quantised matrix has two tensors, ``codebook`` and ``codes`` (`ebert.vectors.quantised`).
+
 The safetensors library writes arrays that are whole in memory and reads contiguous slices. A store is larger than
 memory while it is made, and single rows are all that is wanted of it later, so the header (a length and a line of JSON)
 is read and written here. The files are ordinary safetensors files.
@@ -18,12 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError
+from ebert.vectors.quantised import CENTROIDS, SAMPLE, SEED, Quantised, encode, groups_of, make_codebook
 
 # How safetensors calls each kind of number that a store can have (`layout.StorageDtype`), and how numpy reads it.
 DTYPES: dict[str, tuple[str, np.dtype[Any]]] = {
     "float32": ("F32", np.dtype("<f4")),
     "float16": ("F16", np.dtype("<f2")),
+    "pq": ("U8", np.dtype("u1")),
 }
+TENSORS = {"vectors": ("F32", "F16"), "codebook": ("F16",), "codes": ("U8",)}  # and the kinds of number of each
+Matrix = NDArray[Any] | Quantised
+
 LARGEST = 1 << 48  # bytes of data, or rows, or numbers in a row: no disk has more
 LONGEST_HEADER = 1 << 20  # bytes: others may have put a text into it, but hardly a book
 _HEADER_BYTES = 248  # room for any shape, padded with blanks: the data begins at byte 256, aligned
@@ -39,18 +46,25 @@ class MatrixWriter:
         self._file = path.open("wb")
         self._file.write(b" " * (8 + _HEADER_BYTES))
 
-    def append(self, rows: NDArray[Any], names: Sequence[object]) -> NDArray[Any]:
+    def append(self, rows: Matrix, names: Sequence[object]) -> NDArray[Any]:
         """Add rows, shape (names, dimension), and return them as they are stored; the names are for messages."""
-        if rows.ndim != 2 or rows.shape[1] != self.dimension:
-            raise EbertError(f"vectors of shape {rows.shape} do not fit a store of dimension {self.dimension}")
-        with np.errstate(over="ignore"):  # seen below
-            stored = np.ascontiguousarray(rows, dtype=DTYPES[self._dtype][1])
-        if not np.isfinite(stored).all():
-            bad = int(np.flatnonzero(~np.isfinite(stored).all(axis=1))[0])
-            reason = f"too large for {self._dtype}" if np.isfinite(rows[bad]).all() else "not a number or infinite"
-            raise EbertError(f"the vector of {names[bad]!r} has a value that is {reason}")
+        stored = self.checked(np.asarray(rows), names)
         self._file.write(stored.data)
         self.rows += len(stored)
+        return stored
+
+    def checked(self, rows: NDArray[Any], names: Sequence[object]) -> NDArray[Any]:
+        """Return rows as they are stored. Raise `EbertError` if one has a value that cannot be."""
+        if rows.ndim != 2 or rows.shape[1] != self.dimension:
+            raise EbertError(f"vectors of shape {rows.shape} do not fit a store of dimension {self.dimension}")
+        name = "float16" if self._dtype == "pq" else self._dtype  # as codebooks are
+        dtype = DTYPES[name][1]
+        with np.errstate(over="ignore"):  # seen below
+            stored = np.ascontiguousarray(rows, dtype=dtype)
+        if not np.isfinite(stored).all():
+            bad = int(np.flatnonzero(~np.isfinite(stored).all(axis=1))[0])
+            reason = f"too large for {name}" if np.isfinite(rows[bad]).all() else "not a number or infinite"
+            raise EbertError(f"the vector of {names[bad]!r} has a value that is {reason}")
         return stored
 
     def finish(self) -> None:
@@ -58,7 +72,10 @@ class MatrixWriter:
         code, dtype = DTYPES[self._dtype]
         size = self.rows * self.dimension * dtype.itemsize
         tensor = {"dtype": code, "shape": [self.rows, self.dimension], "data_offsets": [0, size]}
-        header = json.dumps({"vectors": tensor}, separators=(",", ":")).encode().ljust(_HEADER_BYTES)
+        self._end({"vectors": tensor})
+
+    def _end(self, tensors: dict[str, Any]) -> None:
+        header = json.dumps(tensors, separators=(",", ":")).encode().ljust(_HEADER_BYTES)
         self._file.seek(0)
         self._file.write(struct.pack("<Q", len(header)) + header)
         self._file.flush()
@@ -71,7 +88,63 @@ class MatrixWriter:
             self._file.close()
 
 
-def open_matrix(path: Path, *, scattered: bool = False) -> NDArray[Any]:
+class QuantisedWriter(MatrixWriter):
+    """Writes the codes of a matrix. Without a codebook, all rows wait in a file beside it, and it is made of a sample.
+
+    Rows that were quantised by the given codebook keep their codes.
+    """
+
+    def __init__(self, path: Path, *, dimension: int, codebook: NDArray[np.float16] | None = None) -> None:
+        super().__init__(path, dimension=dimension, dtype="pq")
+        self._waiting = None
+        if codebook is None:
+            self._waiting = MatrixWriter(path.with_suffix(".rows"), dimension=dimension, dtype="float16")
+        else:
+            self._begin(codebook)
+
+    def append(self, rows: Matrix, names: Sequence[object]) -> NDArray[Any]:
+        """Add rows, shape (names, dimension), and return what is stored of them."""
+        if self._waiting is not None:
+            return self._waiting.append(np.asarray(rows), names)
+        if isinstance(rows, Quantised) and rows.codebook is self._codebook:
+            codes = np.ascontiguousarray(rows.codes)
+        else:
+            codes = encode(self.checked(np.asarray(rows), names), self._codebook)
+        self._file.write(codes.data)
+        self.rows += len(codes)
+        return codes
+
+    def finish(self) -> None:
+        """Quantise what waits, finish the file and flush it to the disk."""
+        if self._waiting is not None:
+            waiting, self._waiting = self._waiting, None
+            waiting.finish()
+            matrix = open_matrix(waiting.path)
+            chosen = np.random.default_rng(SEED).permutation(len(matrix))[:SAMPLE]
+            self._begin(make_codebook(matrix[np.sort(chosen)]))
+            for start in range(0, len(matrix), SAMPLE):
+                self.append(matrix[start : start + SAMPLE], range(start, len(matrix)))
+            waiting.path.unlink()
+        groups = groups_of(self.dimension)
+        first = self._codebook.nbytes
+        tensors = {
+            "codebook": {"dtype": "F16", "shape": [CENTROIDS, self.dimension], "data_offsets": [0, first]},
+            "codes": {"dtype": "U8", "shape": [self.rows, groups], "data_offsets": [first, first + self.rows * groups]},
+        }
+        self._end(tensors)
+
+    def close(self) -> None:
+        """Let go of the files, finished or not."""
+        if self._waiting is not None:
+            self._waiting.close()
+        super().close()
+
+    def _begin(self, codebook: NDArray[np.float16]) -> None:
+        self._codebook = codebook
+        self._file.write(np.ascontiguousarray(codebook, "<f2").data)
+
+
+def open_matrix(path: Path, *, scattered: bool = False) -> Matrix:
     """Map a matrix into memory: no row is read until it is used.
 
     The system reads far ahead, which is right for whoever goes through all rows. `scattered` tells it not to, for
@@ -85,27 +158,39 @@ def open_matrix(path: Path, *, scattered: bool = False) -> NDArray[Any]:
             length = int.from_bytes(file.read(8), "little") if size >= 8 else size
             if length > min(size - 8, LONGEST_HEADER):
                 raise ValueError("the header is too long")
-            tensor = json.loads(file.read(length), object_pairs_hook=_once)["vectors"]
-            dtype = dict(DTYPES.values())[tensor["dtype"]]
-            rows, dimension = tensor["shape"]
-            begin, end = tensor["data_offsets"]
-            if not all(type(number) is int and 0 <= number < LARGEST for number in (rows, dimension, begin, end)):
-                raise ValueError("these are not sizes")  # but numbers such as Infinity and true, or no numbers
-            if begin != 0 or end != rows * dimension * dtype.itemsize:
-                raise ValueError("the data is not where it should be")
+            header = json.loads(file.read(length), object_pairs_hook=_once)
+            found, end = dict[str, tuple[np.dtype[Any], int, int, int]](), 0
+            for name in ("vectors",) if "vectors" in header else ("codebook", "codes"):
+                tensor, begin = header[name], end
+                if tensor["dtype"] not in TENSORS[name]:
+                    raise ValueError("vectors are not made of such numbers")
+                dtype = dict(DTYPES.values())[tensor["dtype"]]
+                rows, columns = tensor["shape"]
+                start, end = tensor["data_offsets"]
+                if not all(type(number) is int and 0 <= number < LARGEST for number in (rows, columns, start, end)):
+                    raise ValueError("these are not sizes")  # but numbers such as Infinity and true, or no numbers
+                if start != begin or end != begin + rows * columns * dtype.itemsize:
+                    raise ValueError("the data is not where it should be")
+                found[name] = dtype, rows, columns, begin
+            if "codes" in found and (found["codebook"][1], groups_of(found["codebook"][2])) != (CENTROIDS, columns):
+                raise ValueError("codes and codebook do not fit together")
         except (KeyError, TypeError, ValueError, RecursionError):
             raise EbertError(f"{path} is not a matrix of vectors: restore it or make the store again") from None
         if size != 8 + length + end:
             raise EbertError(
                 f"{path} is truncated: {size:,} bytes where {8 + length + end:,} are needed for "
-                f"{rows:,} x {dimension}; restore it or make the store again"
+                f"{rows:,} x {columns}; restore it or make the store again"
             )
-        if rows == 0:  # an empty file cannot be mapped
-            return np.empty((0, dimension), dtype)
+        if end == 0:  # an empty file cannot be mapped
+            return np.empty((0, columns), dtype)
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     if scattered and hasattr(mapped, "madvise"):
         mapped.madvise(mmap.MADV_RANDOM)
-    return np.frombuffer(mapped, dtype, count=rows * dimension, offset=8 + length).reshape(rows, dimension)
+    arrays = {
+        name: np.frombuffer(mapped, dtype, rows * columns, 8 + length + begin).reshape(rows, columns)
+        for name, (dtype, rows, columns, begin) in found.items()
+    }
+    return arrays["vectors"] if "vectors" in arrays else Quantised(arrays["codes"], arrays["codebook"])
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

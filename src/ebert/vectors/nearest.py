@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebert.errors import EbertError
+from ebert.vectors.matrix import Matrix
 
 CHUNK_BYTES = 1 << 20  # of float32: stays in a core's own cache from the first to the last of the steps below
 # Sums of squares that single precision is enough for. Below, numbers get lost; above, a sum may be infinite, or a
@@ -15,9 +16,7 @@ _TINY = 1e-300  # a vector of zeros is near nothing
 _SIGN_AND_NUMBER = np.uint32(0x8FFFE000).view(np.int32)
 
 
-def nearest(
-    matrix: NDArray[Any], queries: NDArray[np.float32], top: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def nearest(matrix: Matrix, queries: NDArray[np.float32], top: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return rows and cosine similarities of the `top` nearest rows, best first, each of shape (queries, top).
 
     A row with a value that is infinite or not a number is never an answer, so there may be fewer than `top`.
@@ -33,9 +32,7 @@ def nearest(
     return np.take_along_axis(rows, order, axis=1), np.take_along_axis(best, order, axis=1).clip(-1, 1)
 
 
-def _search(
-    matrix: NDArray[Any], exact: NDArray[np.float64], top: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def _search(matrix: Matrix, exact: NDArray[np.float64], top: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the best rows for queries of length 1, in no order, and their cosines."""
     queries = exact.astype(np.float32)
     rows = np.zeros((len(queries), 0), np.int64)
@@ -92,7 +89,7 @@ def _single(chunk: NDArray[Any]) -> NDArray[np.float32]:
     return numbers
 
 
-def nearest_rows(matrix: NDArray[Any], vector: NDArray[np.float32], top: int) -> list[tuple[int, float]]:
+def nearest_rows(matrix: Matrix, vector: NDArray[np.float32], top: int) -> list[tuple[int, float]]:
     """Return rows and similarities of the `top` rows nearest to one vector, the nearest first."""
     rows, scores = nearest(matrix, vector[None], top)
     return list(zip(rows[0].tolist(), scores[0].tolist(), strict=True))

@@ -15,6 +15,7 @@ from ebert.errors import EbertError
 from ebert.vectors.catalogue import Kind
 from ebert.vectors.entity import Neighbour, checked
 from ebert.vectors.lookup import ADDED_AT
+from ebert.vectors.matrix import Matrix
 from ebert.vectors.nearest import nearest_rows
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _TINY = 1e-300
 class RowSample:
     """Some of the vectors of a matrix, and how near others are to them."""
 
-    def __init__(self, matrix: NDArray[Any], size: int = SAMPLE) -> None:
+    def __init__(self, matrix: Matrix, size: int = SAMPLE) -> None:
         rows = np.unique(np.linspace(0, max(0, len(matrix) - 1), min(size, len(matrix))).astype(np.int64))
         with np.errstate(invalid="ignore"):  # what is not a number is left out
             vectors = np.asarray(matrix[rows], np.float64)

@@ -21,8 +21,9 @@ from ebert.vectors.catalogue import PAGE, Catalogue, Kind
 from ebert.vectors.entity import Entity, Neighbour, checked, whole
 from ebert.vectors.from_description import Describer
 from ebert.vectors.lookup import Lookup
-from ebert.vectors.matrix import open_matrix
+from ebert.vectors.matrix import Matrix, open_matrix
 from ebert.vectors.neighbours import Order, RowSample, Which, find_neighbours
+from ebert.vectors.quantised import Quantised
 from ebert.vectors.writer import fill_from_arrays, writing
 from ebert.wikipedia.tokens import DEFAULT
 
@@ -282,10 +283,14 @@ class Vectors(Lookup):
             raise EbertError(f"{target} is this store; added entities are saved already")
         if here and self.shared:
             raise _names.shared_store(self.path)
+        matrix = self.entity_matrix
+        codebook = matrix.codebook if isinstance(matrix, Quantised) else None  # so that nothing changes by being saved
         # In its own place nobody may add meanwhile, as that would be lost.
         with (
             self.overlay.alone() if here else nullcontext(),
-            writing(target, dimension=self.dimension, dtype=dtype or self.info.dtype, overwrite=overwrite) as writer,
+            writing(
+                target, dimension=self.dimension, dtype=dtype or self.info.dtype, codebook=codebook, overwrite=overwrite
+            ) as writer,
         ):
             copies.fill_from_store(writer, self)
             writer.finish(licence=self.info.licence, made=dict(self.info.made))
@@ -351,7 +356,7 @@ class Vectors(Lookup):
         """Close the files."""
         self.close()
 
-    def _matrix(self, name: str, rows: int, *, scattered: bool = False) -> NDArray[Any]:
+    def _matrix(self, name: str, rows: int, *, scattered: bool = False) -> Matrix:
         matrix = open_matrix(self.path / name, scattered=scattered)
         if matrix.shape != (rows, self.info.dimension):
             raise _mixed(self.path / name, matrix.shape, (rows, self.info.dimension))

@@ -18,7 +18,7 @@ from ebert.errors import EbertError
 from ebert.text import letters, titles
 from ebert.vectors import layout
 from ebert.vectors.catalogue import PAGE, SCHEMA, SEARCH, Kind, Merge, Surface, insert_keys
-from ebert.vectors.matrix import MatrixWriter
+from ebert.vectors.matrix import Matrix, MatrixWriter, QuantisedWriter
 from ebert.wikipedia.tokens import surface_key
 
 EXAMPLES = 10  # of dropped names that store.json keeps
@@ -51,13 +51,15 @@ class Dropped:
 class StoreWriter:
     """Takes words and entities in any order. Of two with the same name the first is kept and the other counted."""
 
-    def __init__(self, folder: Path, opened: ExitStack, *, dimension: int, dtype: str) -> None:
+    def __init__(
+        self, folder: Path, opened: ExitStack, *, dimension: int, dtype: str, codebook: NDArray[np.float16] | None
+    ) -> None:
         if dimension < 1:
             raise EbertError(f"a vector cannot have dimension {dimension}")
         self.dropped, self.dimension = Dropped(), dimension
         self._folder, self._dtype, self._opened = folder, dtype, opened
         self._words_digest, self._vectors_digest = hashlib.sha256(), hashlib.sha256()
-        self._surfaces = 0
+        self._codebook, self._surfaces = codebook, 0
         self._outputs: MatrixWriter | None = None
         self._matrices = {"words": self._matrix(layout.WORDS), "entities": self._matrix(layout.ENTITIES)}
         self._catalogue = sqlite3.connect(folder / layout.CATALOGUE)
@@ -70,7 +72,7 @@ class StoreWriter:
         self,
         kind: Kind,
         names: Sequence[str],
-        vectors: NDArray[Any],
+        vectors: Matrix,
         *,
         counts: Iterable[int | None] | None = None,
         wikidata: Iterable[int | None] | None = None,
@@ -134,7 +136,7 @@ class StoreWriter:
         self._surfaces, nameless = insert_surfaces(self._catalogue, surfaces, self._surfaces)
         self.dropped.surfaces += nameless
 
-    def outputs(self, vectors: NDArray[Any], words: Sequence[str] | None = None) -> None:
+    def outputs(self, vectors: Matrix, words: Sequence[str] | None = None) -> None:
         """Add output vectors of words, in the order of the words."""
         self._outputs = self._outputs or self._matrix(layout.OUTPUTS)
         self._outputs.append(vectors, words or range(self._outputs.rows, self._outputs.rows + len(vectors)))
@@ -167,7 +169,12 @@ class StoreWriter:
         return info
 
     def _matrix(self, name: str) -> MatrixWriter:
-        matrix = MatrixWriter(self._folder / name, dimension=self.dimension, dtype=self._dtype)
+        path, dtype = self._folder / name, self._dtype
+        matrix = (
+            QuantisedWriter(path, dimension=self.dimension, codebook=self._codebook)
+            if dtype == "pq" and name == layout.ENTITIES
+            else MatrixWriter(path, dimension=self.dimension, dtype="float16" if dtype == "pq" else dtype)
+        )
         self._opened.callback(matrix.close)
         return matrix
 
@@ -209,15 +216,19 @@ def refuse(path: Path, *, overwrite: bool) -> None:
 
 
 @contextmanager
-def writing(path: Path, *, dimension: int, dtype: str = "float32", overwrite: bool = False) -> Iterator[StoreWriter]:
+def writing(
+    path: Path, *, dimension: int, dtype: str = "float32", codebook: NDArray[np.float16] | None = None,
+    overwrite: bool = False,
+) -> Iterator[StoreWriter]:  # fmt: skip
     """Make a store at `path`: the block fills the writer and calls its `finish`.
 
-    Until then everything is in a temporary folder beside it, and whatever was at `path` stays.
+    Until then everything is in a temporary folder beside it, and whatever was at `path` stays. `codebook` is for the
+    dtype pq, if not one of its own.
     """
     refuse(path, overwrite=overwrite)
     try:
         with files.replacing_folder(path, overwrite=overwrite) as folder, ExitStack() as opened:
-            yield StoreWriter(folder, opened, dimension=dimension, dtype=dtype)
+            yield StoreWriter(folder, opened, dimension=dimension, dtype=dtype, codebook=codebook)
     except sqlite3.OperationalError as error:  # a full disk, as SQLite puts it
         raise OSError(f"cannot write {path}: {error}") from error
     except OSError as error:

@@ -32,7 +32,7 @@ from ebert._names import resolve
 from ebert.linking.document import Document
 from ebert.linking.options import LinkerOptions
 from ebert.linking.readers.layouts import read
-from ebert.model.folder import open_store
+from ebert.model.folder import find_model, open_store
 
 FIRST, TODAY = "first edition", "today"
 THREE, ONE = "3 rounds", "1 round"
@@ -110,7 +110,7 @@ def main() -> None:
         if options.linker:
             store = Linker.from_pretrained(str(resolve(options.linker, "linker"))).vectors
         else:
-            store = open_store(resolve(options.model, "model"))
+            store = open_store(find_model(options.model))
         path = filled(store, Path(folder) / "store", options.entities)
         names = (THREE, ONE) if options.linker else (FIRST, TODAY)
         best: dict[str, dict[str, float]] = {}

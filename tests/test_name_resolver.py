@@ -41,7 +41,7 @@ def test_an_unknown_name_lists_what_there_is(here):
     make(here / "other", "config.json")
     with pytest.raises(EbertError, match=r"no model at enwiki.*use starter, enwiki-ebert, .*ebert align"):
         _names.resolve("enwiki", "model")
-    with pytest.raises(EbertError, match=r"no classifier at starter: .*hub id; give"):
+    with pytest.raises(EbertError, match=r"no classifier at starter: .*hub id; use a folder"):
         _names.resolve("starter", "classifier")
 
 

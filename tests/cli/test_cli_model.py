@@ -243,6 +243,14 @@ def test_doctor_finds_broken_numbers(ebert, store):
     assert (done.code, "1 have values that are not numbers" in done.out) == (2, True)
 
 
+def test_doctor_counts_vectors_that_are_all_zeros(ebert, tmp_path):
+    arrays = {"words": ["a"], "word_vectors": [[1.0, 0.0]], "entities": ["A", "B"]}
+    Vectors.from_arrays(**arrays, entity_vectors=[[0.0, 1.0], [0.0, 0.0]], path=tmp_path / "store").close()
+    out = ebert("doctor", tmp_path / "store").out
+    assert "1 of 2 are all zeros" in out
+    assert out.count("all zeros") == 1
+
+
 @pytest.mark.parametrize("name", ["words.safetensors", "entities.safetensors", "added"])
 def test_doctor_finds_a_bit_that_flipped(ebert, store, name):
     for title in ("New", "Newer"):

@@ -336,6 +336,15 @@ def test_the_learning_rate_falls_to_its_end(world):
     assert rates[-1] == pytest.approx(max(0.05 / training.total, chosen.min_rate), rel=1e-3)
 
 
+def test_the_learning_rate_falls_once_more_in_the_finish(world):
+    chosen = preset("default", **{**SMALL, "epochs": 4, "finish": 2})
+    training = trainer.Trainer(data.prepare(world, chosen), chosen, None)
+    rates = [float(training._rate(number)) for number in range(4 * training.jobs, training.total)]
+    assert rates[0] == pytest.approx(0.05)
+    assert rates == sorted(rates, reverse=True)
+    assert rates[-1] < 0.05
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{"dim": 0}, {"dim": 10**6}, {"rate": float("nan")}, {"min_rate": 1.0}, {"sample": -1}],

@@ -14,7 +14,8 @@ import pytest
 from ebert import Vectors
 from ebert._io.files import sha256
 from ebert.errors import EbertError
-from ebert.linking.candidates import corenlp, dictionary, merged
+from ebert.linking.candidates import corenlp, dictionary
+from ebert.linking.candidates import dictionary_counts as counts_of
 from ebert.wikipedia.names import NameList
 
 COPY = "for option; do case $option in -DoutputDirectory=*) out=${option#*=};; esac; done"
@@ -178,14 +179,16 @@ def test_dictionary_without_corpus(ebert, store, tmp_path):
 
 # Weights
 
-OPTIONS = merged.MergeOptions()
+OPTIONS = counts_of.MergeOptions()
 
 
 def counted(occurrences, links):
     """Surfaces of one word each, which are not in the corpus as anything."""
     number = len(occurrences)
     none = np.zeros(0, np.int64)
-    return merged.Counted(np.arange(number), np.ones(number, int), none, none, np.array(occurrences), np.array(links))
+    return counts_of.Counted(
+        np.arange(number), np.ones(number, int), none, none, np.array(occurrences), np.array(links)
+    )
 
 
 def words(number):
@@ -193,13 +196,13 @@ def words(number):
 
 
 def test_the_links_behind_a_score():
-    assert merged.behind(np.array([1.0, 0.5, 0.666667, 0.97561, 0.940908])).tolist()[:4] == [1, 2, 3, 41]
-    assert merged.behind(np.array([0.940908]))[0] > 100
+    assert counts_of.behind(np.array([1.0, 0.5, 0.666667, 0.97561, 0.940908])).tolist()[:4] == [1, 2, 3, 41]
+    assert counts_of.behind(np.array([0.940908]))[0] > 100
 
 
 def test_surfaces_that_never_occur_are_like_those_that_occur_once():
     once = [1] * 400
-    found = merged.link_probability(
+    found = counts_of.link_probability(
         counted([*once, 0, 1000], [*([1] * 100 + [0] * 300), 0, 0]), np.ones(402, bool), words(402), OPTIONS
     )
     assert found[400] == pytest.approx(0.25, abs=0.02)
@@ -211,10 +214,10 @@ def test_whole_numbers_keep_priors_and_probabilities():
     surface = np.array([0, 0, 1, 2])
     priors = np.array([0.9, 0.1, 1.0, 1.0])
     natural, probability = np.array([1.2, 0.6, 5000.0]), np.array([0.3, 0.8, 0.01])
-    numbers, occurrences = merged.whole(surface, priors, natural, probability)
-    assert numbers[0] / (numbers[0] + numbers[1]) == pytest.approx(0.9, abs=merged.NEAR)
+    numbers, occurrences = counts_of.whole(surface, priors, natural, probability)
+    assert numbers[0] / (numbers[0] + numbers[1]) == pytest.approx(0.9, abs=counts_of.NEAR)
     total = np.bincount(surface, numbers)
-    assert total / occurrences == pytest.approx(probability, rel=merged.CLOSE)
+    assert total / occurrences == pytest.approx(probability, rel=counts_of.CLOSE)
     assert (numbers[3], occurrences[2]) == (5000, 500_000)  # no more than needed
 
 
@@ -232,7 +235,7 @@ def test_two_million_surfaces_for_one_entity(ebert, corpus, store, tmp_path):
 def test_two_thousand_entities_for_one_surface():
     pairs = np.arange(2000) | (5 << 32)
     dropped = Counter()
-    both, numbers, _ = merged.merge(
+    both, numbers, _ = counts_of.merge(
         counted([3] * 6, [0] * 6), pairs, np.linspace(0.1, 1, 2000), words(6), dropped, OPTIONS
     )
     assert len(both) == OPTIONS.entities

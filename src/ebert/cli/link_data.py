@@ -83,7 +83,7 @@ def candidates(
     made: dict[str, Any] = {}
     names = _read_dictionary(dictionary, opened, store, made) if dictionary and opened else None
     redirects = opened.redirects if opened else ()
-    sure = names.sure(SURE) if names else ()
+    sure = names.sure(SURE, but=opened.page_titles) if names and opened else ()
     merged = merges(store, redirects=redirects, dictionary=sure, apart=apart) if merge else []
     if table:
         report = knowbert.TableReport()

@@ -108,6 +108,11 @@ class Corpus:
         return _lines(self.path / ENTITIES, len(self.entity_counts))
 
     @cached_property
+    def page_titles(self) -> frozenset[str]:
+        """The titles that have a page of their own."""
+        return frozenset(self.entities[entity] for entity in np.unique(self.page_entity).tolist())
+
+    @cached_property
     def surfaces(self) -> list[str]:
         """All surfaces: the words of links, joined by blanks."""
         return _lines(self.path / SURFACES, len(self.surface_occurrences))

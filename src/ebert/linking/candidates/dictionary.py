@@ -8,7 +8,7 @@ name in running text. Whatever goes is counted by its reason.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,12 +76,14 @@ class Dictionary:
     rows: Array  # (mentions) of the entity
     scores: Array  # (mentions) that the mention means it
 
-    def sure(self, least: float) -> Iterator[tuple[str, int, float]]:
-        """Yield the mentions that mean one entity with at least this score: their words, its row, the score."""
+    def sure(self, least: float, *, but: Collection[str] = ()) -> Iterator[tuple[str, int, float]]:
+        """Yield the mentions, but some, that mean an entity with at least this score: words, its row, the score."""
         starts = np.cumsum(self.lengths) - self.lengths
         for place in np.flatnonzero(self.scores >= least).tolist():
             words = self.tokens[starts[place] : starts[place] + self.lengths[place]].tolist()
-            yield " ".join(map(self.words.__getitem__, words)), int(self.rows[place]), float(self.scores[place])
+            name = " ".join(map(self.words.__getitem__, words))
+            if name not in but:
+                yield name, int(self.rows[place]), float(self.scores[place])
 
 
 def read(

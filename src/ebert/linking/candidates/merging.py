@@ -30,6 +30,7 @@ SURE = 0.95  # the least score of a dictionary's entry
 # million entities were read, up to sixty for a tenth of cosine: below these, pairs like Lac and Laç, Black Panther and
 # Black panther are too many; of a hundred that were merged, four to six were wrong.
 ALIKE = (0.4, 0.3, 0.2)
+SENT = 0.5  # the least cosine of a title and the one that a dictionary sends it to
 SHORTEST = 3  # letters of titles that are merged for their spelling
 BATCH = 4096  # pairs whose vectors are compared at a time
 MADE = "SELECT row, title, count FROM entities WHERE row > ? ORDER BY row"
@@ -45,8 +46,9 @@ def merges(
 ) -> list[Merge]:  # fmt: skip
     """Return which entities of a store should be merged, in the order of their rows.
 
-    Redirects are pairs of titles, from and to. Entries of a dictionary are a surface, the row of the entity that it is
-    most likely to mean, and how likely. Titles in `apart` are merged with nothing.
+    Redirects are pairs of titles, from and to. Entries of a dictionary, whose titles may be older, are a surface, the
+    row of the entity that it is most likely to mean, and how likely; a surface should be no page of its own. Titles in
+    `apart` are merged with nothing.
     """
     made = [(title, count or 0) for _, title, count in vectors.catalogue.pages(MADE, -1)]
     rows = {title: row for row, (title, _) in enumerate(made)}
@@ -73,12 +75,23 @@ def merges(
 
     for source, target in redirects:
         merge([rows.get(titles.clean(title)) for title in (source, target)], "redirect", directed=True)
-    for surface, row, score in dictionary:  # whose titles may be older
-        if score >= SURE:
-            merge((rows.get(titles.clean(surface)), row), "dictionary")
+    for row, other in _sent(vectors, dictionary, rows):
+        merge((row, other), "dictionary")
     for row, other, how in _spelt_alike(vectors, [title for title, _ in made], rank):
         merge((row, other), how)
     return [Merge(row, last(row), why[row]) for row in sorted(into)]
+
+
+def _sent(
+    vectors: Vectors, dictionary: Iterable[tuple[str, int, float]], rows: dict[str, int]
+) -> Iterator[tuple[int, int]]:
+    """Yield entities whose titles a dictionary sends to others with similar vectors; it sends to broader pages too."""
+    named = ((rows.get(titles.clean(surface)), other) for surface, other, score in dictionary if score >= SURE)
+    pairs = [(row, other, "") for row, other in named if row is not None and row != other]
+    for start in range(0, len(pairs), BATCH):
+        batch = pairs[start : start + BATCH]
+        cosines = _cosines(vectors, batch)
+        yield from ((row, other) for (row, other, _), cosine in zip(batch, cosines, strict=True) if cosine >= SENT)
 
 
 def key_of(title: str) -> str:

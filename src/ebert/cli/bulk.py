@@ -52,7 +52,7 @@ _options = options(
 def link(linker: str, given: dict[str, Any], **rest: Any) -> None:
     """Link every row of INPUT: Parquet, JSON lines or text, in files and folders.
 
-    To continue a job that was stopped, give the same command again. OUT/rows has the linked rows; OUT/errors.jsonl
+    To continue a job that was stopped, run the same command again. OUT/rows has the linked rows; OUT/errors.jsonl
     lists the rows that could not be read.
 
     \b
@@ -70,7 +70,7 @@ def encode(job: EncodeJob, **rest: Any) -> None:
     """Encode every row of INPUT: Parquet, JSON lines or text, in files and folders.
 
     Write entities as [[Title|words]] in the text, or give them in a column 'mentions', as 'ebert link corpus' does. To
-    continue a job that was stopped, give the same command again.
+    continue a job that was stopped, run the same command again.
 
     \b
     Example:
@@ -90,7 +90,7 @@ def encode(job: EncodeJob, **rest: Any) -> None:
 def probe(given: dict[str, Any], mode: str | None, vocabulary: Path | None, **rest: Any) -> None:
     """Ask every row of INPUT: questions of your own, in JSON lines or Parquet.
 
-    The rows are the same as for 'ebert probe questions'. To continue a job that was stopped, give the same command
+    The rows are the same as for 'ebert probe questions'. To continue a job that was stopped, run the same command
     again.
 
     \b
@@ -132,7 +132,7 @@ def _run(
     try:
         done = run(job, input, out, read=read, engine=made, overwrite=overwrite, watch=progress)
     except KeyboardInterrupt:
-        say("stopped; give the same command again to continue")
+        say("stopped; run the same command again to continue")
         raise
     if as_json:
         shown = {name: value for name, value in done.items() if name not in ("identity", "shards")}

@@ -38,7 +38,7 @@ def build(
     """Make a corpus from MediaWiki exports (.xml, .xml.bz2, .xml.gz), such as a Wikipedia's pages-articles dump.
 
     Several dumps of one language become one corpus; if two dumps have the same title, it is one page. To continue a
-    build that was stopped, give the same command again. Until the build is complete, its parts are in OUT.parts.
+    build that was stopped, run the same command again. Until the build is complete, its parts are in OUT.parts.
 
     \b
     Example:
@@ -57,7 +57,7 @@ def build(
     try:
         corpus = build_corpus(dumps, out, overwrite=overwrite, run=run, watch=progress, **asdict(options))
     except KeyboardInterrupt:
-        say("stopped; give the same command again to continue")
+        say("stopped; run the same command again to continue")
         raise
     print_result(asdict(corpus.info), as_json, _show)
 

@@ -65,7 +65,7 @@ _data_options = common.options(
 def train(out: Path, as_json: bool, **how: Any) -> None:
     """Train a linker on DATA: a folder made by 'ebert link wikipedia', or a file in any layout.
 
-    To continue a training that was stopped, give the same command again. The best linker of all epochs is kept.
+    To continue a training that was stopped, run the same command again. The best linker of all epochs is kept.
 
     \b
     Example:

@@ -62,7 +62,7 @@ def _options(*, filters: str, without: tuple[str, ...] = ()) -> Callable[[Any], 
 def lama(data: Path, relations: str | None, vocabulary: Path | None, **rest: Any) -> None:
     """Probe with LAMA (T-REx and Google-RE): DATA is its folder or archive.
 
-    To continue a run that was stopped, give the same command again.
+    To continue a run that was stopped, run the same command again.
 
     \b
     Example:

@@ -44,7 +44,7 @@ training_options = common.options(
                  help="A model made by 'ebert align', or 'starter'; with --mode bert, an encoder works too."),
     click.option("--mode", type=click.Choice(list(VARIANTS)), required=True, help="How entities are fed."),
     click.option("--out", required=True, type=common.PATH,
-                 help="The folder of the run. To continue a run, give the same command again."),
+                 help="The folder of the run. To continue a run, run the same command again."),
     click.option("--ids", type=common.PATH, help="A table of Wikidata ids and titles, for stores without ids."),
     cli_options(ResolvingOptions, into="resolving"),
     common.vectors_option,

@@ -29,7 +29,7 @@ def command(
 ) -> None:
     """Train vectors of words and entities in one space, from a corpus made by 'ebert corpus build'.
 
-    Ctrl-C saves a checkpoint. To continue, give the same command with --resume. If the training is killed, the work
+    Ctrl-C saves a checkpoint. To continue, run the same command with --resume. If the training is killed, the work
     after the last checkpoint is lost.
 
     \b

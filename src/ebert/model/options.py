@@ -52,7 +52,7 @@ class AlignmentOptions(Options):
         "'linear': least squares; 'orthogonal': keep angles; 'none': use vectors as they are (dimensions must match).",
     )
     ridge: float = option(0.0, "Penalty on the size of W (times its squared norm).", low=0)
-    weight_power: float = option(0.0, "Weight each word by its count to this power, if the store has counts.")
+    weight_power: float = option(0.0, "Weight each word by its count to this power. The store must have counts.")
     intercept: bool = option(False, "Also fit a constant vector.")
     length: float | None = option(None, "Scale every projected entity vector to this length.", above=0)
     held_out: float = option(

@@ -120,7 +120,7 @@ def _run(
     if engine.gpus_per_worker and device not in (None, "cuda"):
         raise EbertError(
             f"--device {device} and --gpus-per-worker do not go together: each worker has a GPU of its own, or a share "
-            "of one; leave one of the two out"
+            "of one; leave out one of the two"
         )
     made = make_engine(engine)  # which also checks its options
     if isinstance(job, LinkJob):

@@ -74,13 +74,13 @@ def candidates(
     from ebert.wikipedia.corpus import Corpus
 
     if corpus and table:
-        raise click.UsageError("give --corpus or --table")
+        raise click.UsageError("give --corpus or --table, not both")
     if leave_out and not corpus:
-        raise click.UsageError("only what a --corpus counts can be left out")
+        raise click.UsageError("--leave-out needs --corpus: it leaves articles out of the counts")
     if dictionary and not corpus:
-        raise click.UsageError("--dictionary needs --corpus, in whose text its names are counted")
+        raise click.UsageError("--dictionary needs --corpus: the names are counted in the text of the corpus")
     if keep_apart and not merge:
-        raise click.UsageError("with --no-merge nothing is merged: leave --keep-apart out")
+        raise click.UsageError("with --no-merge nothing is merged: leave out --keep-apart")
     refuse(Path(out).absolute(), overwrite=overwrite)
     store, opened = Vectors.open(vectors), Corpus.open(corpus) if corpus else None
     apart = read_titles(keep_apart) if keep_apart else ()
@@ -236,9 +236,9 @@ def evaluate(
     _check_tool(linker, vectors, prior_only=prior_only)
     check_files(tune, given)
     if given_mentions and threshold is not None:
-        raise click.UsageError("with --given-mentions every mention is linked: leave --threshold out")
+        raise click.UsageError("with --given-mentions every mention is linked: leave out --threshold")
     if prior_only and (rounds or variant or mask):
-        raise click.UsageError("--rounds, --variant and --mask are for linkers; --prior-only asks no encoder")
+        raise click.UsageError("--rounds, --variant and --mask are for linkers; --prior-only uses no encoder")
     if out is not None:
         files.refuse_unwritable(out)
     other = load_scores(against) if against else None
@@ -299,7 +299,10 @@ def use_candidates(linker: "Linker", given: str | None) -> None:
         linker.generator = read_given(given, linker.vectors, most)
     elif linker.trained_with:
         name = linker.trained_with.get("file", "somebody")
-        say(f"the linker was trained with candidates of {name}; it now takes those of the mention table (or --given)")
+        say(
+            f"the linker was trained with the candidates of {name}; it now uses those of the mention table "
+            f"(--given gives others)"
+        )
 
 
 def _tool(

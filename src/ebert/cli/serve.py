@@ -63,7 +63,10 @@ def command(
     else:
         click.echo(f"open {url}")
     if not chosen.loopback:
-        say("others can reach this service and need its token; HTTP is not encrypted: put a proxy with TLS before it")
+        say(
+            "others can reach this service and need its token; HTTP is not encrypted: put a proxy with TLS in "
+            "front of it"
+        )
     if not new:
         say("the token is what EBERT_TOKEN is set to: add #token=... to the URL")
     say("loading the model ...")

@@ -47,7 +47,7 @@ class ServeOptions(Options):
         if len(self.token) < SHORTEST or not self.token.isascii() or not self.token.isprintable() or " " in self.token:
             raise EbertError(
                 f"{TOKEN} must be at least {SHORTEST} characters of ASCII without blanks; "
-                "leave it unset, and one is made for you"
+                "if you leave it unset, a token is made for you"
             )
 
     @property

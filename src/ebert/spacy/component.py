@@ -197,7 +197,7 @@ class EbertLinker(Pipe):
             named = linker.generator.describe().get("generator", "a file")
             raise EbertError(
                 f"the linker of the pipe {self.name!r} finds spans with {named}, which "
-                "cannot be copied; set copy_linker to false, and its generator again after loading"
+                "cannot be copied; set copy_linker to false, and set its generator again after loading"
             )
         if linker.vectors.path.resolve() != (folder / VECTORS).resolve():  # else the pipeline was loaded from there
             linker.save_pretrained(folder / LINKER)

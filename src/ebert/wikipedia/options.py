@@ -33,7 +33,7 @@ class CorpusOptions(Options):
         try:
             return frozenset(int(number) for number in self.namespaces.split(","))
         except ValueError:
-            raise EbertError(f"namespaces {self.namespaces!r} is not numbers with commas between them") from None
+            raise EbertError(f"namespaces {self.namespaces!r} must be numbers separated by commas") from None
 
     def identity(self) -> dict[str, Any]:
         """Return everything that the corpus depends on."""

@@ -22,7 +22,7 @@ class Interval:
 
     @property
     def clear(self) -> bool:
-        """Whether zero is outside: there is no doubt on which side of it a difference is."""
+        """Whether zero is outside the interval, so that the sign of the difference is clear."""
         return self.low > 0 or self.high < 0
 
 

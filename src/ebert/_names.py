@@ -75,7 +75,7 @@ def find_local(name: str | Path, kind: Kind) -> Path | None:
 
 
 def shared_store(name: str | Path) -> EbertError:
-    """Return the error about a store that is to be changed but is the starter's."""
+    """Return the error for changing the starter's store."""
     return EbertError(
         f"the starter is shared, so {name} cannot be changed; make a store of your own from it "
         "('ebert vectors copy starter my-entities', which is instant) and change that one"
@@ -83,12 +83,12 @@ def shared_store(name: str | Path) -> EbertError:
 
 
 def is_shared(folder: Path) -> bool:
-    """Return whether a folder is of the starter in the cache, which everybody uses and nobody changes."""
+    """Return whether a folder belongs to the starter in the cache, which is shared and never changed."""
     return folder.resolve().is_relative_to((home() / STARTER).resolve())
 
 
 def store_of(owner: Path, name: str, given: str | Path | None, *, ours: bool) -> Path:
-    """Return the folder of the store that a model or a linker names, unless it is given where the store is now."""
+    """Return the folder of the store that a model or a linker names, unless the new path is given."""
     place = trusted.locate(owner, name, ours=ours) if given is None else resolve(given, "store")
     if not os.path.isdir(place):  # noqa: PTH112 - which takes any name
         raise EbertError(f"the store of {owner} is not at {place}; give its new path (vectors=..., --vectors)")
@@ -102,7 +102,7 @@ def available(kind: Kind) -> list[str]:
 
 
 def unknown_name(name: str, kind: Kind, why: str = "") -> EbertError:
-    """Return the error about a name that is nothing of this kind, with a list of what there is."""
+    """Return the error for an unknown name, with a list of the names that exist."""
     assert kind in get_args(Kind)
     names = available(kind)
     more = ", ..." if len(names) > MOST_LISTED else ""

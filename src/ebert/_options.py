@@ -27,7 +27,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What is known about an option besides its type and its default."""
+    """The properties of an option besides its type and its default."""
 
     help: str
     low: float | None = None

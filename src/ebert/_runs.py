@@ -63,7 +63,7 @@ def alone_in(folder: Path, *, marker: str, ours: Callable[[Path], bool] = lambda
 
 
 def remove_halves(folder: Path, *of: str) -> None:
-    """Remove what killed processes left half written in a folder that is this process's: by 0.1, of these files."""
+    """Remove half-written leftovers of killed processes from a folder that this process owns: of 0.1, for these files."""
     staging.sweep(folder)
     for file in folder.iterdir():
         if file.is_file() and staging.is_temporary(file.name, *of):
@@ -72,7 +72,7 @@ def remove_halves(folder: Path, *of: str) -> None:
 
 @contextmanager
 def saying_where(path: Path) -> Iterator[None]:
-    """Add to an error of writing, such as that of a full disk, where it was and how to continue."""
+    """Add to a write error, such as that of a full disk, the place and how to continue."""
     try:
         yield
     except OSError as error:
@@ -85,7 +85,7 @@ def saying_where(path: Path) -> Iterator[None]:
 def refuse_other(
     folder: Path, before: Mapping[str, Any], now: Mapping[str, Any], *, what: str, overwrite: bool
 ) -> bool:
-    """Return whether the job in a folder is another one, which `overwrite` allows to replace; else raise an error."""
+    """Return whether the folder has another job that `overwrite` allows to replace; if not allowed, raise an error."""
     changes = differences(before, now)
     if changes and not overwrite:
         shown = "; ".join(changes[:SHOWN]) + (f"; and {len(changes) - SHOWN} more" if len(changes) > SHOWN else "")
@@ -140,7 +140,7 @@ def processor() -> str:
 
 
 class Journal:
-    """JSON lines that are appended one by one; half a line at the end, as a kill leaves it, is dropped."""
+    """JSON lines that are appended one by one; an incomplete line at the end, which a kill may leave, is dropped."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -155,7 +155,7 @@ class Journal:
         self._file.close()
 
     def read(self) -> Iterator[Any]:
-        """Yield what is there, and cut off what is not whole."""
+        """Yield the complete lines, and cut off an incomplete one."""
         assert self._file is not None
         self._file.seek(0)
         good = 0
@@ -172,14 +172,14 @@ class Journal:
         self._file.truncate()
 
     def add(self, value: Any) -> None:
-        """Write a line; it is there even if this process is killed at once."""
+        """Write a line that stays even if this process is killed right after."""
         assert self._file is not None
         self._file.write(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return what differs between what a job was begun with and what is asked for."""
+    """Return the differences between the job in the folder and the requested job."""
     found = []
     for name in {**before, **now}:
         old, new = before.get(name), now.get(name)

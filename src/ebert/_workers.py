@@ -23,7 +23,7 @@ _END: Any = object()
 
 
 class WorkerDiedError(EbertError):
-    """A worker process is gone, and the task that it was at is not done."""
+    """A worker process has died, and its task is not done."""
 
 
 def run(
@@ -80,7 +80,7 @@ def run(
 
 
 class _Worker(Generic[Task]):
-    """A process, and the task it is at."""
+    """A process and its current task."""
 
     def __init__(self, work: Callable[[Task], Any], option: str) -> None:
         context = multiprocessing.get_context("spawn")  # forking a process with threads is not safe
@@ -130,7 +130,7 @@ def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
 
 
 def _ahead(tasks: Iterator[Task], many: int) -> Generator[Task, None, None]:
-    """Make the next tasks in a thread, so that they are at hand when a worker is free."""
+    """Make the next tasks in a thread, so that they are ready when a worker is free."""
     thread = ThreadPoolExecutor(1)
     try:
         waiting = deque(thread.submit(next, tasks, _END) for _ in range(many))

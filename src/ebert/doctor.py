@@ -26,7 +26,7 @@ ROOM = 3 << 30  # bytes that fetching and converting a BERT takes for a moment
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at."""
+    """One finding."""
 
     what: str
     state: Literal["good", "note", "bad"]
@@ -34,7 +34,7 @@ class Check:
 
 
 def check_installation() -> Iterator[Check]:
-    """Look at Python, the libraries and the machine."""
+    """Check Python, the libraries and the machine."""
     old = sys.version_info < (3, 11)
     needs = ": 3.11 or newer is needed" if old else ""
     yield Check("python", "bad" if old else "good", platform.python_version() + needs)
@@ -58,7 +58,7 @@ def check_installation() -> Iterator[Check]:
 
 
 def check_cache(*, quick: bool = False) -> Iterator[Check]:
-    """Look at EBERT_HOME and the encoders in it; if `quick`, at the sizes of their files only."""
+    """Check EBERT_HOME and the encoders in it; if `quick`, check only the sizes of their files."""
     from ebert._io.home import home
     from ebert.bert.get import cached, verify
 
@@ -83,7 +83,7 @@ def check_cache(*, quick: bool = False) -> Iterator[Check]:
 
 
 def check_path(path: str, *, quick: bool = False) -> Iterator[Check]:
-    """Look at a store, a model or an encoder: a folder, a hub id or "starter".
+    """Check a store, a model or an encoder: a folder, a hub id or "starter".
 
     If `quick`, no encoder is loaded and no file is read as a whole.
     """

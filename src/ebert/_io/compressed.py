@@ -1,8 +1,9 @@
 """Compressed input: it is read as a stream, and how much may come out of it is limited.
 
-A few kilobytes can unpack to gigabytes. What is held of a compressed file may be `TIMES` as large as the file, `LEAST`
-bytes in any case and `MOST` at most. What is not held, as the pages of a dump, has no limit, but one line or page of it
-may have `ONE` bytes. EBERT_MAX_UNPACKED, which ``ebert --max-unpacked`` sets, takes the place of all of them.
+A few kilobytes can unpack to gigabytes. What is kept in memory of a compressed file may be `TIMES` as large as the
+file, `LEAST` bytes in any case and `MOST` at most. What is not held, as the pages of a dump, has no limit, but one line
+or page of it may have `ONE` bytes. EBERT_MAX_UNPACKED, which ``ebert --max-unpacked`` sets, takes the place of all of
+them.
 """
 
 import bz2
@@ -34,7 +35,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def limit(size: int | None = None, most: int = MOST) -> int:
-    """Return how many bytes may be held of a file of `size` bytes; without a size, of one line or page."""
+    """Return how many unpacked bytes of a file of `size` bytes may be kept; without a size, of one line or page."""
     return chosen() or (ONE if size is None else min(most, max(LEAST, TIMES * size)))
 
 
@@ -77,7 +78,7 @@ class Room:
             raise too_much(str(self._path), self._most)
 
     def lines(self, file: IO[bytes]) -> Iterator[bytes]:
-        """Read the lines of a file that stay in memory. None has more than a quarter of what a line may have."""
+        """Read the lines of a file that stay in memory. No line has more than a quarter of the limit for a line."""
         for line in lines(file, self._path, limit() // 4):
             self.take(max(LINE, len(line)))
             yield line
@@ -119,7 +120,7 @@ def bounded(path: Path, ending: str | None = None) -> IO[bytes]:
 
 
 def lines(file: IO[bytes], path: Path, most: int | None = None) -> Iterator[bytes]:
-    """Read the lines of a file; one of a compressed file that is longer than a line may be is an error."""
+    """Read the lines of a file; raise an error if a line of a compressed file is too long."""
     if most is None and path.suffix not in UNPACK:
         yield from file
         return
@@ -132,7 +133,7 @@ def lines(file: IO[bytes], path: Path, most: int | None = None) -> Iterator[byte
 
 
 class Opened:
-    """An open file, decompressed by its ending, that knows how much of it was read from the disk."""
+    """An open file, decompressed by its ending, that counts how much was read from the disk."""
 
     def __init__(self, raw: IO[bytes], stream: IO[bytes]) -> None:
         self.stream, self._raw, self._reported = stream, raw, 0
@@ -146,7 +147,7 @@ class Opened:
 
 @contextmanager
 def open_measured(path: Path) -> Iterator[Opened]:
-    """Open a file for reading; the error for a damaged one names it."""
+    """Open a file for reading; if it is damaged, the error names it."""
     if not path.is_file():
         raise EbertError(f"there is no file {path}")
     try:

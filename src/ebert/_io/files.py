@@ -25,7 +25,7 @@ BLOCK = 1 << 20  # bytes to copy at a time
 def replacing(path: Path, mode: str = "wb", *, sweep: bool = True) -> Iterator[IO[Any]]:
     """Open a temporary file beside `path`, which takes its place when the block ends well and is removed otherwise.
 
-    What killed processes left of the same file is removed, unless told otherwise: that costs a look at the folder.
+    Leftovers of killed processes for the same file are removed, unless turned off: this has to list the folder.
     """
     make_parent(path)
     if sweep:
@@ -65,7 +65,7 @@ def replacing_folder(path: Path, *, overwrite: bool = False, marker: str | None 
 
 
 def refuse_existing(path: Path, *, overwrite: bool, marker: str | None = None) -> None:
-    """Raise an error if a target holds something, unless it may be overwritten. An empty folder is no obstacle."""
+    """Raise an error if a target exists, unless it may be overwritten. An empty folder is allowed."""
     recover(path)
     if path.is_file():
         raise EbertError(f"{path} is a file; choose another place")
@@ -80,7 +80,7 @@ def refuse_existing(path: Path, *, overwrite: bool, marker: str | None = None) -
 
 
 def make_parent(path: Path) -> None:
-    """Make the folder that `path` is to stand in."""
+    """Make the parent folder of `path`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -88,7 +88,7 @@ def make_parent(path: Path) -> None:
 
 
 def refuse_unwritable(path: Path) -> None:
-    """Raise `EbertError` for a place where no file can be written, before the work whose result is to stand there."""
+    """Raise `EbertError` if no file can be written at a place, before the work whose result goes there."""
     if path.is_dir():
         raise EbertError(f"{path} is a folder; give the name of a file")
     make_parent(path)
@@ -100,7 +100,7 @@ def refuse_unwritable(path: Path) -> None:
 
 
 def recover(path: Path) -> None:
-    """Put a folder back that an interrupted swap left aside; wait for a swap that is under way."""
+    """Put back a folder that an interrupted swap left aside; wait for a swap that is in progress."""
     staging.recover(_behind_links(path))
 
 
@@ -142,7 +142,7 @@ def sha256(path: Path) -> str:
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """Make a folder among the system's temporary ones; it stays if the block ends well, for `remove_with`."""
+    """Make a folder in the system's temporary folder; it stays if the block ends without error, for `remove_with`."""
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     try:
         yield folder
@@ -152,7 +152,7 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
 
 
 def remove_with(owner: object, folder: Path) -> None:
-    """Remove a folder when an object is gone or the program ends."""
+    """Remove a folder when an object is deleted or the program ends."""
     weakref.finalize(owner, _remove, folder, os.getpid())
 
 
@@ -162,7 +162,7 @@ def _remove(folder: Path, process: int) -> None:
 
 
 def _swap(place: Path, path: Path) -> None:
-    """Put what is new in a place where `path` is. What was there before is in the place then."""
+    """Move the new content of a place to `path`. The old content of `path` is then in the place."""
     new, old = place / staging.NEW, place / staging.OLD
     try:
         while True:

@@ -40,7 +40,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what processes that were killed left behind while they made `folder`. Needs its lock."""
+    """Remove what killed processes left behind when they made `folder`. Needs its lock."""
     pattern = re.compile(rf"\.{re.escape(folder.name)}\.[a-z0-9_]{{8}}")  # as tempfile names them
     for path in folder.parent.iterdir():
         if pattern.fullmatch(path.name) and path.is_dir():

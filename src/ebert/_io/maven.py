@@ -40,7 +40,7 @@ class Jar:
 
     @property
     def by_hand(self) -> Path:
-        """Where somebody without `mvn` may put it."""
+        """Where to put the jar by hand, without `mvn`."""
         return home() / "maven" / self.file
 
 
@@ -98,7 +98,7 @@ def unpack(archive: zipfile.ZipFile, targets: dict[str, Path], what: str) -> Non
 
 
 def unpacked_size(archive: zipfile.ZipFile, members: Iterable[str]) -> int:
-    """Return the size of some members, more than which does not come out of them, if it is not out of proportion."""
+    """Return the size of some members, which limits what is unpacked; raise an error if it is out of proportion."""
     found = [archive.getinfo(member) for member in members]
     size, most = sum(one.file_size for one in found), limit(sum(one.compress_size for one in found), sys.maxsize)
     if size > most:

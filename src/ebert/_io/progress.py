@@ -40,7 +40,7 @@ def unwatched(what: str, *, total: int | None = None, unit: str = "") -> Iterato
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show on a terminal what is waited for while the block runs; write nothing to a pipe."""
+    """Show on a terminal what the block waits for; write nothing to a pipe."""
     shown = sys.stderr.isatty()
     if shown:
         print(f"{what} ...", end="", file=sys.stderr, flush=True)  # noqa: T201

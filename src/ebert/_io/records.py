@@ -182,7 +182,7 @@ def _columns(
 
 
 def _is_text(fields: dict[str, Any]) -> bool:
-    """Return whether all is Unicode: bytes that were not are marked by halves of surrogate pairs."""
+    """Return whether all text is Unicode: other bytes are marked by halves of surrogate pairs."""
     for name, value in fields.items():
         for text in (name, *(value if isinstance(value, list) else [value])):
             try:

@@ -35,7 +35,7 @@ def is_temporary(name: str, *of: str) -> bool:
 
 @contextmanager
 def beside(path: Path) -> Iterator[Path]:
-    """Make a place beside `path` for the block; it is removed in the end, with all that is in it."""
+    """Make a place beside `path` for the block; it is removed at the end, with everything in it."""
     place, lock = _make(path)
     try:
         yield place
@@ -46,13 +46,13 @@ def beside(path: Path) -> Iterator[Path]:
 
 
 def discard(folder: Path) -> None:
-    """Remove a folder of ours so that a kill on the way leaves the whole of it, or what `clean` knows."""
+    """Remove one of our folders; a kill meanwhile leaves either the whole folder or something that `clean` finds."""
     with beside(folder) as place:
         folder.rename(place / OLD)
 
 
 def places(folder: Path, of: str | None = None) -> list[Path]:
-    """Return the places in a folder, or those for what is called `of`."""
+    """Return the places in a folder, or only those for the name `of`."""
     found = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -63,7 +63,7 @@ def places(folder: Path, of: str | None = None) -> list[Path]:
 
 
 def settle(place: Path, *, wait: float = 0.0) -> int:
-    """Remove a place that is nobody's and return how many bytes it had; raise an OSError if its maker lives.
+    """Remove a place that no process uses and return how many bytes it had; raise an OSError if its maker is running.
 
     If its maker was killed between putting the old folder aside and the new one in its place, that is done first.
     """
@@ -85,14 +85,14 @@ def settle(place: Path, *, wait: float = 0.0) -> int:
 
 
 def sweep(folder: Path, of: str | None = None) -> None:
-    """Remove the places in a folder that are nobody's, or only those for what is called `of`."""
+    """Remove the places in a folder that no process uses, or only those for the name `of`."""
     for place in places(folder, of):
         with suppress(OSError):
             settle(place)
 
 
 def recover(path: Path) -> None:
-    """Put a folder back that an interrupted swap left aside; wait for a swap that is under way."""
+    """Put back a folder that an interrupted swap left aside; wait for a swap that is in progress."""
     if path.exists():
         return
     for place in places(path.parent, path.name):
@@ -111,7 +111,7 @@ def recover(path: Path) -> None:
 
 
 def clean(path: Path) -> Iterator[tuple[Path, int | None]]:
-    """Remove the places that are nobody's, for `path` and below it; yield each with its bytes, or None if it stays."""
+    """Remove the unused places for `path` and below it; yield each with its bytes, or None if it stays."""
     found = places(path.absolute().parent, path.absolute().name)
     for folder, inside, _ in os.walk(path):
         found += places(Path(folder))
@@ -158,7 +158,7 @@ def _lock(place: Path) -> "FileLock":
 
 
 def _remove(place: Path, *names: str) -> None:
-    """Remove what is in a place, the lock last, so that nobody can take a place that is about to go."""
+    """Remove the content of a place, the lock last, so that no process can take a place that is being removed."""
     for name in names:
         if (place / name).is_dir():
             shutil.rmtree(place / name, ignore_errors=True)

@@ -25,7 +25,7 @@ def mark(*names: str | None) -> str:
 
 
 def known(found: object, *names: str | None) -> bool:
-    """Return whether a mark is the one that this machine gave to the names."""
+    """Return whether a mark is the one that this machine made for the names."""
     try:
         secret = _place().read_bytes()
     except OSError:

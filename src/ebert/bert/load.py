@@ -58,7 +58,7 @@ def load_masked_lm(folder: Path, **options: Any) -> "PreTrainedModel":
 
 
 def mask_of(folder: Path) -> str | None:
-    """Return what the encoder in `folder` calls its mask, without loading its tokeniser; None if no file says it."""
+    """Return the mask token of the encoder in `folder`, without loading its tokeniser; None if no file has it."""
     for name in ("tokenizer_config.json", "special_tokens_map.json"):
         try:
             found = read_json(folder / name, "an encoder").get("mask_token")
@@ -71,7 +71,7 @@ def mask_of(folder: Path) -> str | None:
 
 
 def only_pickle(folder: Path) -> bool:
-    """Return whether the weights in `folder` are there as a pickle alone."""
+    """Return whether `folder` has its weights only as a pickle."""
     return any(folder.glob("pytorch_model*.bin")) and not any(folder.glob("*.safetensors"))
 
 

@@ -114,7 +114,7 @@ def _vocabulary(model: Path) -> tuple[list[str], bool]:
 
 
 def _convert(jar: Path, model: Path, into: Path) -> None:
-    """Write weights, configuration and tokeniser of an unpacked model for transformers; load them to be sure."""
+    """Write weights, configuration and tokeniser of an unpacked model for transformers; load them as a check."""
     from safetensors.numpy import save_file
     from transformers import BertTokenizer
 

@@ -55,7 +55,7 @@ class Shard:
 
     @property
     def file(self) -> str:
-        """The name of what comes of it."""
+        """The name of its result."""
         return f"{self.number:06d}.parquet"
 
 

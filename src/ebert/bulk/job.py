@@ -32,7 +32,7 @@ NAMES: dict[str, _names.Kind] = {"linker": "linker", "model": "model", "vectors"
 
 @dataclass
 class RowResults:
-    """What came of rows: a table with a row for each good one, in their order, and the bad ones."""
+    """The result for some rows: a table with a row for each good one, in their order, and the bad rows."""
 
     table: "pa.Table"
     bad: list[BadRow] = field(default_factory=list)
@@ -40,7 +40,7 @@ class RowResults:
 
 
 class BulkWorker(Protocol):
-    """Has a model and works on rows."""
+    """Processes rows with a model."""
 
     identity: dict[str, Any]
     """What the results depend on, beside the rows and the options: hashes of weights and vectors."""
@@ -72,11 +72,11 @@ class BulkJob(Options):
         return replace(self, **{name: str(place) for name, place in found.items() if place is not None})
 
     def prepared(self, rows: Callable[[], Iterable[Row]]) -> Self:  # noqa: ARG002
-        """Return the job with all that it has to know of the rows as a whole; most have to know nothing."""
+        """Return the job with everything that it must know about all rows; most jobs need nothing."""
         return self
 
     def settings(self) -> dict[str, Any]:
-        """Return what was asked for, as far as results depend on it."""
+        """Return the settings that the results depend on."""
         return {name: getattr(self, name) for name in self.decisive}
 
     def load(self, *, device: str | None = None) -> BulkWorker:
@@ -84,7 +84,7 @@ class BulkJob(Options):
         raise NotImplementedError
 
     def finish(self, folder: Path, shards: Sequence[Path]) -> dict[str, Any]:  # noqa: ARG002
-        """Make of all results what is to be made of them, and return what is to be shown beside the counts."""
+        """Compute what depends on all results, and return what to show beside the counts."""
         return {}
 
 
@@ -133,7 +133,7 @@ def identify(model: "EBert | Linker", module: "nn.Module") -> dict[str, Any]:
 
 
 def each(rows: Sequence[Row], make: Callable[[Row], Result], bad: list[BadRow]) -> list[tuple[Row, Result]]:
-    """Return the good rows with what is made of each; the others go among the bad ones."""
+    """Return the good rows with their results; the others are added to the bad rows."""
 
     def run(some: Sequence[tuple[Row, None]]) -> list[tuple[Row, Result]]:
         return [(row, make(row)) for row, _ in some]

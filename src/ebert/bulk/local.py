@@ -16,7 +16,7 @@ MEMORY = 2 << 30  # bytes that a worker with BERT needs, about
 
 
 class Engine(Protocol):
-    """Does shards by some workers."""
+    """Processes shards with some workers."""
 
     def __call__(self, task: BulkTask, shards: Sequence[Shard]) -> Generator[ShardReport, None, None]:
         """Do shards in any order, and yield a report of each that is done; one whose worker died may be missing."""
@@ -37,12 +37,12 @@ def make_engine(options: EngineOptions) -> Engine:
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """Processes on this machine; a worker that dies takes nothing with it but its shard, which is done again."""
+    """Processes on this machine; if a worker dies, only its shard is lost, and it is processed again."""
 
     options: EngineOptions = field(default_factory=EngineOptions)
 
     def __post_init__(self) -> None:
-        """Raise an error if workers would have to take what others have, or would leave what they have alone."""
+        """Raise an error if workers would have to share GPUs that others have, or would leave GPUs unused."""
         share = self.options.gpus_per_worker
         if not share:
             return
@@ -84,7 +84,7 @@ def how_many(options: EngineOptions) -> int:
 
 
 def device_of(number: int, share: float) -> str | None:
-    """Return the GPU of a worker, of which it has such a share; None if it has none."""
+    """Return the GPU of a worker that has this share of one; None if it has none."""
     return f"cuda:{number // _sharing(share)}" if share else None
 
 

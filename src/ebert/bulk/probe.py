@@ -1,4 +1,4 @@
-"""Asking the rows of a corpus: each is a question of one's own (`ebert.probing.questions` has the format)."""
+"""Asking the rows of a corpus: each is a question of your own (`ebert.probing.questions` has the format)."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,7 +42,7 @@ class ProbeJob(ModelJob):
     """The answers of all questions, which are candidates of each: `prepared` finds them."""
 
     def check_source(self, source: Source, columns: Sequence[str] | None, read: ReadOptions) -> None:  # noqa: ARG002
-        """Raise an error about what cannot hold questions."""
+        """Raise an error for a file that cannot contain questions."""
         if source.kind in ("lines", "text"):
             raise EbertError(f"{source.path} is text; questions are JSON lines or Parquet (docs/howto/probe.md)")
         if columns is not None and not {"answers", "answer"} & set(columns):
@@ -76,7 +76,7 @@ class ProbeJob(ModelJob):
 
 
 class ProbeWorker:
-    """An encoder that is asked."""
+    """An encoder at work."""
 
     def __init__(self, job: ProbeJob, model: "EBert") -> None:
         from ebert.model.options import check_mode
@@ -102,7 +102,7 @@ class ProbeWorker:
         return RowResults(pa.Table.from_pylist(together(tokenized, self._values, bad), _schema()), bad)
 
     def _asked(self, row: Row) -> "Asked":
-        """Find out what is asked about, and which candidates are right."""
+        """Find the subject of a question, and which candidates are right."""
         question = _question(row)
         places = self._candidates.find_all(question.answers)
         if not places:

@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 
 def need_ray() -> Any:
-    """Return Ray, which is told to send nothing about its use to its makers; the error says how to get it."""
+    """Return Ray, with its usage statistics turned off; the error says how to install it."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # it warns about things that are Ray Data's own
     try:
@@ -76,7 +76,7 @@ def connected(address: str | None, *, cpus: int, store: int = STORE) -> Iterator
 
 
 def _check_answers(place: str) -> None:
-    """Raise an error if nobody is at an address: Ray itself keeps trying for many minutes in silence."""
+    """Raise an error if there is no cluster at an address: Ray itself silently keeps trying for many minutes."""
     host, _, port = place.rpartition("//")[2].rpartition(":")
     if not (host and port.isdecimal()):  # 'auto' and its like
         return
@@ -89,13 +89,13 @@ def _check_answers(place: str) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    """Return what an error says in short: Ray adds pages."""
+    """Return the first line of an error: Ray adds pages."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 @dataclass(frozen=True)
 class RayEngine:
-    """Actors on a cluster, more of them while there is work, fewer when there is none."""
+    """Actors on a cluster; their number grows and shrinks with the work."""
 
     options: EngineOptions = field(default_factory=lambda: EngineOptions(engine="ray"))
 
@@ -140,7 +140,7 @@ class ShardActor:
         self._work = ShardWork(task)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Do a shard; what goes wrong is reported in its place, so that only what kills a worker is Ray's to mend."""
+        """Process a shard; errors are reported in its place, so that Ray handles only the death of a worker."""
         try:
             done: ShardReport | Exception = self._work(pickle.loads(batch["shard"][0]))  # noqa: S301 - our own
         except Exception as error:
@@ -150,7 +150,7 @@ class ShardActor:
 
 @contextmanager
 def _settings(ray: Any) -> Iterator[None]:
-    """Keep Ray Data from printing while a job of ours runs, and let it hire workers while shards wait."""
+    """Keep Ray Data from printing while one of our jobs runs, and let it start workers while shards wait."""
     context, log = ray.data.DataContext.get_current(), logging.getLogger("ray.data")
     scaling = context.autoscaling_config
     before = context.enable_progress_bars, scaling.actor_pool_util_upscaling_threshold, log.level
@@ -165,12 +165,12 @@ def _settings(ray: Any) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class RayTasks:
-    """A cluster to share tasks out to."""
+    """A cluster that runs tasks."""
 
     options: EngineOptions = field(default_factory=lambda: EngineOptions(engine="ray"))
 
     def __call__(self, work: Callable[[Piece], Result], tasks: Iterable[Piece]) -> Iterator[tuple[Piece, Result]]:
-        """Yield the results of tasks as they come. What one raises is raised here, when the other ones are done."""
+        """Yield the results of tasks as they come. The error of a task is raised here, when the others are done."""
         with connected(self.options.address, cpus=how_many(self.options), store=DUMP_STORE) as ray:
             remote = ray.remote(_do).options(num_cpus=1, max_retries=RETRIES)
             waiting: dict[Any, Piece] = {}
@@ -202,7 +202,7 @@ class RayTasks:
 
 
 def _do(work: Callable[[Any], Any], task: Any) -> Any:
-    """Do a task where it was sent; what it raises is its result."""
+    """Run a task on its machine; if it raises an error, the error is its result."""
     try:
         return work(task)
     except FileNotFoundError as error:

@@ -55,13 +55,13 @@ class BadRow:
 
     @classmethod
     def of(cls, row: Row, reason: object) -> "BadRow":
-        """Take a row that was read, but is of no use."""
+        """Return a bad row for a row that was read but cannot be used."""
         return cls(row.number, row.id, row.where, str(reason))
 
 
 @dataclass
 class Read:
-    """What a shard holds."""
+    """The content of a shard."""
 
     rows: list[Row] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
@@ -186,7 +186,7 @@ class RowReader:
             begin = end
 
     def _read_group(self, number: int, source: Source) -> "pa.Table":
-        """Read a row group, a few rows at a time: one long text that all rows share takes no room in the file."""
+        """Read a row group, a few rows at a time: a long text that all rows share takes little room in the file."""
         import pyarrow as pa
 
         schema = self._opened.schema_arrow
@@ -206,7 +206,7 @@ def _changed(source: Source) -> EbertError:
 
 
 def _is_text(value: Any) -> bool:
-    """Return whether all strings in a value can be written down: JSON can spell what is no text."""
+    """Return whether all strings in a value can be encoded: JSON can contain strings that are not valid text."""
     left = [value]
     while left:
         one = left.pop()
@@ -220,7 +220,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _plain(table: "pa.Table") -> "list[dict[str, Any] | EbertError]":
-    """Return the rows of a table as plain values, or why one has none: it may hold bytes that are no text."""
+    """Return the rows of a table as plain values, or the reason why one has none: it may have bytes that are not text."""
     try:
         with finding_damage():
             return list(table.to_pylist())
@@ -249,7 +249,7 @@ def need_pyarrow() -> None:
 
 
 class DamageError(EbertError):
-    """A file cannot be read, and that is its own fault."""
+    """A file cannot be read because it is damaged."""
 
 
 @contextmanager
@@ -291,7 +291,7 @@ def write_parquet(path: Path, table: "pa.Table", note: Mapping[str, Any]) -> Non
 
 
 def read_note(path: Path) -> dict[str, Any] | None:
-    """Return what a file of ours says about itself; None if there is none or it is damaged."""
+    """Return the note in one of our files; None if there is no such file or it is damaged."""
     import pyarrow.parquet as pq
 
     try:

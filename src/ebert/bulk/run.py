@@ -41,7 +41,7 @@ def run(
     job: BulkJob, inputs: Sequence[str | Path], out: str | Path, *, read: ReadOptions | None = None,
     engine: Engine | None = None, overwrite: bool = False, watch: Watch = unwatched,
 ) -> dict[str, Any]:  # fmt: skip
-    """Do a job to every row of the inputs, or continue it, and return its manifest.
+    """Run a job on every row of the inputs, or continue it, and return its manifest.
 
     The folder `out` gets the rows of every shard (`rows/*.parquet`), `errors.jsonl` and `manifest.json`.
     """
@@ -88,14 +88,14 @@ def run(
 
 
 def _rows(plan: ShardPlan, job: BulkJob, read: ReadOptions) -> Iterator[Row]:
-    """Read all rows, for a job that must know them before the first is worked on."""
+    """Read all rows, for a job that must know them before it processes the first one."""
     with closing(RowReader(read, job.columns)) as reader:
         for shard in plan.shards:
             yield from reader(shard).rows
 
 
 def _work(engine: Engine, task: BulkTask, missing: Sequence[Shard], advance: Advance) -> None:
-    """Do shards until all are done. What was left out because a worker died is done again by another."""
+    """Process shards until all are done. A shard whose worker died is given to another worker."""
     waiting = {shard.number: shard for shard in missing}
     idle = 0
     while waiting:
@@ -114,7 +114,7 @@ def _work(engine: Engine, task: BulkTask, missing: Sequence[Shard], advance: Adv
 
 
 class JobFolder:
-    """The folder of a job that is this process's alone."""
+    """The folder of a job, owned by this process."""
 
     def __init__(self, path: Path, identity: dict[str, Any]) -> None:
         self.path, self.identity, self.key = path, identity, key_of(identity)
@@ -137,7 +137,7 @@ class JobFolder:
                 file.unlink(missing_ok=True)
 
     def begin(self) -> None:
-        """Write what the job is about, before anything else, and remove what killed workers left, be it by 0.1."""
+        """Write what the job is about, before anything else, and remove leftovers of killed workers, also of 0.1."""
         self._write({"complete": False})
         (self.path / ROWS).mkdir(exist_ok=True)
         shutil.rmtree(self.path / ATTEMPTS, ignore_errors=True)
@@ -149,7 +149,7 @@ class JobFolder:
             file.write(self.key)
 
     def finish(self, shards: Sequence[Shard], facts: Mapping[str, Any]) -> dict[str, Any]:
-        """List the bad rows, and write the manifest: what there is, and whether that is all."""
+        """List the bad rows, and write the manifest: what is done, and whether the job is complete."""
         dropped: Counter[str] = Counter()
         reports: list[dict[str, Any]] = []
         total = Counter(rows=0, errors=0, blank=0)

@@ -30,7 +30,7 @@ REASON = "its worker died at this row, and another one did so, too: is it too la
 
 @dataclass(frozen=True, slots=True)
 class BulkTask:
-    """All that a worker has to know, whatever engine it works for."""
+    """Everything that a worker must know, for any engine."""
 
     job: BulkJob
     read: ReadOptions
@@ -43,7 +43,7 @@ class BulkTask:
 
 @dataclass(frozen=True, slots=True)
 class ShardReport:
-    """What came of a shard."""
+    """The result of a shard."""
 
     shard: int
     rows: int
@@ -59,7 +59,7 @@ class ShardReport:
 
 
 class ShardWork:
-    """Does shards, one after the other. It can be sent to another process, and loads the model there, once."""
+    """Processes shards one after the other. It can be sent to another process, where it loads the model once."""
 
     def __init__(self, task: BulkTask) -> None:
         self.task = task
@@ -104,7 +104,7 @@ class ShardWork:
         return report
 
     def _load(self, name: str) -> tuple[RowReader, BulkWorker]:
-        """Load the model so that it takes a share of the cores; tokenizers would take all."""
+        """Load the model with a share of the cores; tokenizers would take all cores."""
         task = self.task
         if task.threads is not None:
             os.environ |= {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": str(task.threads)}
@@ -120,7 +120,7 @@ class ShardWork:
 
 
 def read_report(path: Path, key: str) -> tuple[ShardReport, list[BadRow]] | None:
-    """Return what a shard's file says about it; None if there is none, or it is damaged or of another job."""
+    """Return the note in a shard's file; None if there is no file, or it is damaged or of another job."""
     note = read_note(path)
     if note is None or note.pop("key", None) != key:
         return None
@@ -129,7 +129,7 @@ def read_report(path: Path, key: str) -> tuple[ShardReport, list[BadRow]] | None
 
 
 def _row_by_row(rows: Sequence[Row], worker: BulkWorker, attempts: "Attempts", fatal: set[int]) -> RowResults:
-    """Work on one row after the other, noting each: one of them kills its worker."""
+    """Process row by row and note each one, because one of them kills its worker."""
     import pyarrow as pa
 
     parts = [worker(())]
@@ -146,7 +146,7 @@ def _row_by_row(rows: Sequence[Row], worker: BulkWorker, attempts: "Attempts", f
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """The notes about a shard, on disk, where the worker that comes next finds them."""
+    """The notes about a shard, on disk, for the next worker."""
 
     path: Path
 
@@ -163,7 +163,7 @@ class Attempts:
         return lines.count(BEGUN) >= TRIES, {int(row) for row, deaths in last.items() if deaths >= TRIES}
 
     def note(self, line: object) -> None:
-        """Note the row that is next, or that all rows are through and none is to blame for what comes now."""
+        """Note the next row, or that all rows are processed and none is to blame for later errors."""
         with self.path.open("a", encoding="ascii") as file:
             file.write(f"{line}\n")
 

@@ -1,7 +1,7 @@
-"""The command line: one file a command group, thin: parse, call, print.
+"""The command line: one thin file for each command group: parse, call, print.
 
-The file of a command is imported when the command is asked for, and nothing heavy before it runs, so that
-``ebert --help`` answers at once.
+The file of a command is imported when the command is used, and nothing heavy before it runs, so that ``ebert --help``
+is fast.
 """
 
 import os

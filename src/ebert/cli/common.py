@@ -64,12 +64,12 @@ def print_table(rows: Iterable[tuple[str, ...]]) -> None:
 
 
 def print_result(value: Any, as_json: bool, show: Callable[[Any], None] = print_facts) -> None:
-    """Print a result as JSON, or for people by `show`."""
+    """Print a result as JSON, or for people with `show`."""
     print_json(value) if as_json else show(value)
 
 
 def print_search(result: dict[str, Any], size: str) -> None:
-    """Print what a search found, a line for each learning rate and `size` of its grid."""
+    """Print the results of a search, one line for each learning rate and `size` of its grid."""
     rows = [("learning rate", size, "best epoch", "dev F1", "")]
     rows += [
         (f"{one['learning rate']:g}", f"{one[size]:g}", f"{one['best epoch']:g}", f"{one['dev']['f1']:.2f}",
@@ -90,7 +90,7 @@ def print_report(folder: Path, summary: Mapping[str, Any]) -> None:
 
 
 def command_line() -> str:
-    """Return the command that runs, for the record of a run."""
+    """Return the current command, for the record of a run."""
     return shlex.join(["ebert", *sys.argv[1:]])
 
 

@@ -87,7 +87,7 @@ def command(
 
 
 def _passages(texts: tuple[str, ...], found: "FoundModel") -> Iterator[Passage]:
-    """Return the passages of texts, all of which are checked now, or of standard input, of which the first line is."""
+    """Return the passages of texts or of standard input; check all texts now, or the first line of standard input."""
     from ebert.bert.load import mask_of
 
     assert found.encoder_folder is not None
@@ -197,7 +197,7 @@ def _columns(row: Row) -> None:
 
 
 class _Marker:
-    """Looks at the entities that passages name, and says what somebody may have meant."""
+    """Checks the entities that passages name, and suggests what was probably meant."""
 
     def __init__(self, vectors: "Vectors") -> None:
         self._vectors = vectors

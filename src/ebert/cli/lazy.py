@@ -8,7 +8,7 @@ import click
 
 
 class LazyCommands(UserDict[str, Any]):
-    """Commands by name. For one that was not asked for yet, there is the place of it: "align:command"."""
+    """Commands by name. A command that was not used yet is given by its place: "align:command"."""
 
     def __getitem__(self, name: str) -> click.Command:
         """Return a command."""

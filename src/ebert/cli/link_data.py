@@ -283,7 +283,7 @@ def _check_tool(linker: str, vectors: str | None, *, prior_only: bool) -> None:
 
 
 def read_given(path: str, vectors: "Vectors", candidates: int) -> "CandidateGenerator":
-    """Read candidates from a file, at most so many of a span; say how many of them cannot be used."""
+    """Read candidates from a file, at most `candidates` for a span; say how many of them cannot be used."""
     from ebert.linking.candidates.given import read_candidates
 
     generator = read_candidates(path, vectors, candidates=candidates)
@@ -293,7 +293,7 @@ def read_given(path: str, vectors: "Vectors", candidates: int) -> "CandidateGene
 
 
 def use_candidates(linker: "Linker", given: str | None) -> None:
-    """Let a linker take the candidates of a file, or say that it was trained with others than it now takes."""
+    """Let a linker use the candidates of a file, or say that it was trained with other candidates than it uses now."""
     if given:
         most = (linker.trained_with or {}).get("candidates", CandidateOptions().candidates)
         linker.generator = read_given(given, linker.vectors, most)
@@ -310,7 +310,7 @@ def _tool(
     given: str | None, vectors: str | None, rounds: int | None, variant: Variant | None, mask: Mask | None,
     precision: LinkPrecision, device: str | None,
 ) -> "tuple[Links, Vectors, dict[str, Any]]":  # fmt: skip
-    """Open what is to be judged, its store, and what is said of it."""
+    """Return the linker to evaluate, its store, and the options to report."""
     from ebert.vectors import layout
     from ebert.vectors.store import Vectors
 

@@ -105,7 +105,7 @@ def questions(data: Path, vocabulary: Path | None, **rest: Any) -> None:
 
 
 def _check(given: dict[str, Any]) -> "FoundModel":
-    """Find the model, and raise `EbertError` for what cannot be: before questions are read, which takes longer."""
+    """Find the model, and raise `EbertError` for impossible options before questions are read, which takes longer."""
     found = find(given.pop("model"), given.pop("bert"), given.pop("vectors"))
     parse_modes(given["mode"], with_entities=found.folder is not None)
     if (labels := given["labels"]) is not None and not labels.is_file():

@@ -186,7 +186,7 @@ def predict(
 
 
 def _sample(line: str, where: str, object_first: bool) -> "Sample":
-    """Read a line of JSON, or a text with markup."""
+    """Read one line: JSON, or a text with markup."""
     from ebert.relations.data import as_sample, read_line
 
     if line.lstrip().startswith("{"):
@@ -196,7 +196,7 @@ def _sample(line: str, where: str, object_first: bool) -> "Sample":
 
 
 def _read(path: Path, object_first: bool) -> "list[Sample]":
-    """Read a file: samples as for training, or lines of which some have markup."""
+    """Read a file: samples as for training, or lines with JSON or markup."""
     from ebert._io.records import read_text
     from ebert.relations.data import parse
 
@@ -208,7 +208,7 @@ def _read(path: Path, object_first: bool) -> "list[Sample]":
 
 
 def _standard_samples(object_first: bool, faults: list[EbertError]) -> "Iterator[Sample]":
-    """Read lines as they come, up to one that is wrong; what is wrong is noted, so that answers are printed first."""
+    """Read lines as they come, up to the first wrong one; note its error, so that the answers before it are printed."""
     try:
         for number, line in enumerate(common.standard_input(), 1):
             if line.strip():
@@ -218,7 +218,7 @@ def _standard_samples(object_first: bool, faults: list[EbertError]) -> "Iterator
 
 
 def _as_json(prediction: "RelationPrediction", names: Mapping[str, str]) -> dict[str, Any]:
-    """Return a prediction for programs, with what the relations are called where that is known."""
+    """Return a prediction for programs, with the names of the relations if they are known."""
     sample = prediction.sample
     value: dict[str, Any] = {"text": sample.text}
     roles = ("subject", sample.subject), ("object", sample.object)
@@ -305,7 +305,7 @@ def report(runs: tuple[Path, ...], out: Path, resamples: int, overwrite: bool, a
 
 
 def _check(model: str, mode: str, vectors: str | None, data: Path) -> "FoundModel":
-    """Find the model to train, and raise `EbertError` for a model or data that is not there."""
+    """Find the model to train, and raise `EbertError` if the model or the data do not exist."""
     found = find_base(model, vectors, mode=mode)
     if not data.exists():
         raise EbertError(f"there is no folder {data}: it should have the files of FewRel, train and dev")

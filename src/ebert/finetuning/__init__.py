@@ -1,1 +1,1 @@
-"""What every fine-tuning has in common: the Trainer and its checkpoints, the run's folder, the search over a grid."""
+"""What all fine-tuning shares: the Trainer and its checkpoints, the run's folder, the search over a grid."""

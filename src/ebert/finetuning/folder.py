@@ -1,4 +1,4 @@
-"""The folder of a fine-tuned model: configuration, tokenizer, weights, W, and a file with all else there is to know.
+"""The folder of a fine-tuned model: configuration, tokenizer, weights, W, and a file with everything else.
 
 torch is imported when a module is read or written, so that a folder can be checked before.
 """
@@ -33,7 +33,7 @@ def writing(
     folder: str | Path, marker: str, info: Mapping[str, Any], module: Any, tokenizer: "PreTrainedTokenizerBase",
     alignment: "Alignment | None",
 ) -> Iterator[Path]:  # fmt: skip
-    """Write a model in the place of an older one; yield the new folder, for what else is to be in it.
+    """Write a model and replace an older one; yield the new folder, so that other files can be added.
 
     The file `marker` has `info` in it. The module's `encoder` is what the configuration is of.
     """
@@ -57,7 +57,7 @@ def of_run(folder: Path, marker: str) -> Path:
 
 
 def read_info(folder: Path, marker: str, kind: str) -> dict[str, Any]:
-    """Read what `writing` wrote, or raise an error if this version cannot; `kind` says what it is: "linker", say."""
+    """Read what `writing` wrote, or raise an error if this version cannot; `kind` is, for example, "linker"."""
     info = files.read_json(folder / marker, f"a {kind}")
     version = info.get("format")
     if not isinstance(version, int) or version > FORMAT:
@@ -79,7 +79,7 @@ def no_linker(folder: Path) -> EbertError:
 def check_trained(name: str | Path, kind: Literal["linker", "classifier"], vectors: str | None = None) -> None:
     """Raise `EbertError` if there is no such linker or classifier, or if its store is not where it should be.
 
-    A model links too. `vectors` is where the store is now.
+    A model links too. `vectors` is the new path of the store.
     """
     marker = _names.MARKERS[kind][0]
     folder = of_run(_names.resolve(name, kind), marker)

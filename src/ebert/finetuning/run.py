@@ -33,21 +33,20 @@ Chosen = TypeVar("Chosen", bound=FinetuningOptions)
 
 
 def leads() -> bool:
-    """Return whether this is the process that writes and prints, of those that a launcher started for one training."""
+    """Return whether this process writes and prints, among those that a launcher started for one training."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def need_accelerate(extra: str) -> None:
-    """Raise an error if the Trainer of transformers lacks what it needs; `extra` is the one that has it."""
+    """Raise an error if the Trainer of transformers lacks a package; `extra` is the extra of ebert that has it."""
     if find_spec("accelerate") is None:
         raise EbertError(f"training needs accelerate: pip install 'ebert[{extra}]'")
 
 
 @contextmanager
 def alone(out: Path) -> Iterator[None]:
-    """Make the folder of a run, or take the one that is there, for this training alone.
-
-    One that was made for a training that did not even begin is removed again.
+    """Make the folder of a run, or take the existing one, for this training alone. A new folder is removed again if the
+    training does not start.
     """
     if not leads():  # the others of the same training
         yield
@@ -87,7 +86,7 @@ def begin(out: Path, info: Mapping[str, Any], same: Sequence[str]) -> dict[str, 
 
 
 def announce(out: Path, info: Mapping[str, Any]) -> None:
-    """Write into the folder what is being trained there."""
+    """Write `run.json`, which says what is trained in the folder."""
     if leads():
         files.write_json(out / RUN, {**info, "complete": False})
 
@@ -101,7 +100,7 @@ def finish(out: Path, info: Mapping[str, Any], metrics: Mapping[str, Any]) -> No
 
 
 def describe(model: "EBert") -> dict[str, Any]:
-    """Return which encoder, store and alignment a model has."""
+    """Return the identity of a model's encoder, store and alignment."""
     facts: dict[str, Any] = {
         "encoder": {"name": model.name, "fingerprint": fingerprint(model.encoder, model.tokenizer)}
     }
@@ -118,7 +117,7 @@ def describe(model: "EBert") -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """Return a JSON value with null in the place of every number that is none."""
+    """Return a JSON value with null instead of every value that is not a number."""
     if isinstance(value, dict):
         return {key: _finite(one) for key, one in value.items()}
     if isinstance(value, list):

@@ -1,6 +1,5 @@
-"""The Trainer of transformers, so that resume, logging, mixed precision and devices are its.
-
-What is added: an order that depends on seed and epoch only, the best model on disk at any time, a learning curve.
+"""The Trainer of transformers, which does resuming, logging, mixed precision and devices. Added here: an order that
+depends on seed and epoch only, the best model on disk at any time, a learning curve.
 """
 
 import math
@@ -32,7 +31,8 @@ LOG_STEPS = 25
 def arguments(
     options: FinetuningOptions, folder: Path, *, batch: int, steps: int, evaluate: int, device: str | None, **more: Any
 ) -> TrainingArguments:
-    """Return the Trainer's arguments: AdamW, a linear schedule of `steps` an epoch, an evaluation every so many steps.
+    """Return the Trainer's arguments: AdamW, a linear schedule of `steps` an epoch, an evaluation after every `steps`
+    steps.
 
     When the Trainer both evaluates and saves after a step, it evaluates first.
     """
@@ -79,7 +79,7 @@ def run(trainer: transformers.Trainer, keeper: "Keeper", checkpoints: Path) -> l
 
 
 def last_checkpoint(folder: Path) -> str | None:
-    """Return the newest complete checkpoint, and remove what a kill left half written."""
+    """Return the newest complete checkpoint, and remove half-written ones."""
     complete: list[tuple[int, Path]] = []
     for path in folder.glob("checkpoint-*"):
         try:
@@ -97,7 +97,7 @@ def last_checkpoint(folder: Path) -> str | None:
 
 
 def _check_whole(file: Path) -> None:
-    """Raise an error if a file of a checkpoint has been cut, by a power failure or a full disk, say."""
+    """Raise an error if a file of a checkpoint is truncated, for example by a power failure or a full disk."""
     try:
         if file.suffix == ".safetensors":
             with safe_open(file, framework="np"):
@@ -141,14 +141,14 @@ class Keeper(TrainerCallback):
         self._advance = self._stack.enter_context(progress("training", total=left, unit="steps"))
 
     def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, *_: Any, **__: Any) -> None:  # noqa: ARG002
-        """Choose what the epoch sees."""
+        """Choose the training data of the epoch."""
         self.begin_epoch(state.global_step // (state.max_steps // self._epochs))
 
     @contextmanager
     def saving_when_stopped(self, *, alone: bool) -> Iterator[None]:
         """Let the first Ctrl-C end the step and write a checkpoint; the second stops at once.
 
-        Of several processes none knows at which step the others are, so that these stop as ever.
+        With several processes, none knows at which step the others are, so they stop as usual.
         """
         if not alone or threading.current_thread() is not threading.main_thread():
             yield
@@ -180,7 +180,7 @@ class Keeper(TrainerCallback):
     def on_log(
         self, args: TrainingArguments, state: TrainerState, *_: Any, logs: Mapping[str, Any] | None = None, **__: Any
     ) -> None:
-        """Stop as soon as the training has come apart: no later step can mend it."""
+        """Stop when the training has diverged: no later step can repair it."""
         if logs and not math.isfinite(logs.get("loss", 0.0)):
             raise EbertError(
                 f"the loss is no longer a number at step {state.global_step:,}; remove the folder and train again "
@@ -188,7 +188,7 @@ class Keeper(TrainerCallback):
             )
 
     def on_evaluate(self, args: TrainingArguments, state: TrainerState, *_: Any, **__: Any) -> None:  # noqa: ARG002
-        """Keep the model if none before was as good."""
+        """Keep the model if it is better than all before."""
         curve = self.curve(state)
         f1 = curve[-1]["dev"]["f1"]
         better = all(f1 > before["dev"]["f1"] for before in curve[:-1])
@@ -200,7 +200,7 @@ class Keeper(TrainerCallback):
         )
 
     def curve(self, state: TrainerState) -> list[dict[str, Any]]:
-        """Return, for each evaluation, the mean loss since the one before and the scores on the dev set."""
+        """Return, for each evaluation, the mean loss since the last one and the scores on the dev set."""
         points: list[dict[str, Any]] = []
         losses: list[float] = []
         for entry in state.log_history:

@@ -41,7 +41,7 @@ class LowRank(nn.Module):
 
 
 class EvidenceWeights(nn.Module):
-    """What each piece of evidence counts, and what the encoder's answer counts beside it."""
+    """The weight of each piece of evidence, and of the encoder's answer beside it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ def twin_of(module: Module) -> Module:
 
 
 def save_adapter(module: nn.Module, path: Path) -> None:
-    """Write what was trained."""
+    """Write the trained parameters."""
     save_file({name: parameter.detach().contiguous().cpu() for name, parameter in trained(module)}, path)
 
 
@@ -112,5 +112,5 @@ def load_adapter(module: nn.Module, path: Path) -> None:
 
 
 def trained(module: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-    """Yield what is trained of a module, with the names that it has in a file."""
+    """Yield the trained parameters of a module, with their names in a file."""
     return ((name, parameter) for name, parameter in module.named_parameters() if parameter.requires_grad)

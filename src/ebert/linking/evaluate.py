@@ -32,7 +32,7 @@ Links: TypeAlias = "Linker | PriorLinker"  # what can be judged
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many mentions the gold has, how many were linked, and how many of those are right."""
+    """How many mentions the gold has, how many were linked, and how many links are right."""
 
     gold: int = 0
     predicted: int = 0
@@ -121,7 +121,7 @@ def score(
     document: Document, predicted: Sequence[Mention], *, same: Same = str,
     known: Callable[[str], bool] = lambda _name: True, spans: Iterable[Span] | None = None,
 ) -> DocumentScore:  # fmt: skip
-    """Judge the links of a document. `known` tells which entities the store has, `spans` what could be chosen."""
+    """Evaluate the links of a document. `known` says which entities the store has, `spans` what could be chosen."""
     gold = {(mention.start, mention.end): same(mention.entity) for mention in document.gold}
     links = {(link.start, link.end): same(link.entity) for link in predicted}
     if len(links) != len(predicted):
@@ -141,7 +141,7 @@ def score(
 
 @dataclass(frozen=True, slots=True)
 class F1Difference(Interval):
-    """By how much one linker is better than another in micro F1, in points, with the interval of a paired bootstrap."""
+    """The difference of two linkers in micro F1, in points, with the interval of a paired bootstrap."""
 
     documents: int
 
@@ -149,7 +149,7 @@ class F1Difference(Interval):
 def difference(
     one: LinkEvaluation, other: LinkEvaluation, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> F1Difference:
-    """Compare two linkers on the same documents: documents are drawn again, the same for both sides."""
+    """Compare two linkers on the same documents: documents are resampled, the same for both sides."""
     if [document.id for document in one.documents] != [document.id for document in other.documents]:
         raise EbertError("two evaluations can be compared only if they have the same documents in the same order")
     if not one.documents:
@@ -170,7 +170,7 @@ def judge(
     linker: Links, documents: Sequence[Document], resolver: TitleResolver, *, given_mentions: bool = False,
     threshold: float | None = None, advance: Advance = silent,
 ) -> LinkEvaluation:  # fmt: skip
-    """Link documents and judge the links; with `given_mentions`, the gold's spans are given and only disambiguated."""
+    """Link documents and evaluate the links; with `given_mentions`, the gold spans are given and only disambiguated."""
     if given_mentions:
         spans = [linker.generator.gold(document) for document in documents]
         linked = linker.disambiguate(documents, [[span for span in own if span.choices] for own in spans])

@@ -1,4 +1,5 @@
-"""What tells beside the encoder whether a span names something and what: counts of links, spelling, the other spans.
+"""Evidence besides the encoder about whether a span names an entity, and which one: counts of links, spelling, other
+spans.
 
 An adapter weighs it (`ebert.linking.adapter`). What is about a span is added to the score of the null entity, what is
 about a candidate to that of the candidate.
@@ -54,7 +55,7 @@ def gather(text: str, spans: Sequence[Span]) -> list[Evidence]:
 
 
 def null_odds(span: Span) -> float:
-    """Return the logarithm of the odds that a span is no link, 0 if nobody knows."""
+    """Return the logarithm of the odds that a span is not a link, or 0 if it is unknown."""
     if span.link_probability is None:
         return 0.0
     probability = min(max(span.link_probability, LEAST), 1 - LEAST_DOUBT)

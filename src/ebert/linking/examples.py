@@ -44,7 +44,7 @@ Item = tuple[LinkSequence, tuple[int, ...], tuple[float, ...]]  # a sequence, an
 
 
 def examples(linker: Linker, documents: Sequence[Document]) -> tuple[list[LabelledChunk], Counter[str]]:
-    """Return chunks with labelled spans, and count what became of the spans."""
+    """Return chunks with labelled spans, and count what happened to the spans."""
     found: list[LabelledChunk] = []
     counts: Counter[str] = Counter()
     for part in windows(documents, 64):
@@ -72,9 +72,9 @@ def examples(linker: Linker, documents: Sequence[Document]) -> tuple[list[Labell
 
 
 class TrainingSet(Dataset[list[Item]]):
-    """What an epoch sees, in its order: a span at a time (paper), or a chunk (packed).
+    """The training data of an epoch, in order: one span at a time (paper), or one chunk (packed).
 
-    Both depend on the seed and the epoch only, so that a run that continues later sees what it would have seen.
+    Both depend on the seed and the epoch only, so that a run that continues later sees the same data.
     """
 
     def __init__(self, linker: Linker, given: Sequence[LabelledChunk], *, nulls: float, seed: int) -> None:
@@ -87,7 +87,7 @@ class TrainingSet(Dataset[list[Item]]):
         self.begin(0)
 
     def begin(self, epoch: int) -> None:
-        """Choose what an epoch sees, before going through it."""
+        """Choose the data of an epoch before it begins."""
         self._epoch = epoch
         self._order = np.random.default_rng([self._seed, epoch, 1]).permutation(len(self)).tolist()
         if self._paper:
@@ -113,7 +113,7 @@ class TrainingSet(Dataset[list[Item]]):
         return math.ceil(count * self._share)
 
     def _draw(self, nulls: Sequence[Any], *more: int) -> tuple[list[Any], float]:
-        """Return the over-generated spans that the epoch sees of some, and how much each weighs."""
+        """Return the over-generated spans that the epoch uses, and the weight of each."""
         order = np.random.default_rng([self._seed, self._epoch, *more]).permutation(len(nulls))
         kept = order[: self._kept(len(nulls))]
         return [nulls[index] for index in kept], len(nulls) / max(1, len(kept))

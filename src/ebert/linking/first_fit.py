@@ -22,7 +22,7 @@ FACTS = ("log_priors", "evidence", "named", "likeness", "labels", "weights")
 
 
 def fit_evidence(model: LinkingModel, parts: Iterable[dict[str, Tensor]]) -> float:
-    """Fit the weights on labelled spans, as many as are enough, and return the mean loss that is left."""
+    """Fit the weights on enough labelled spans, and return the remaining mean loss."""
     weights = cast("EvidenceWeights", model.weights)
     null, candidates, log_priors, evidence, named, likeness, labels, counts = _answers(model, parts)
     fitted = [*weights.parameters(), model.null_bias]
@@ -49,7 +49,7 @@ def fit_evidence(model: LinkingModel, parts: Iterable[dict[str, Tensor]]) -> flo
 
 @torch.no_grad()
 def _answers(model: LinkingModel, parts: Iterable[dict[str, Tensor]]) -> list[Tensor]:
-    """Return what the encoder answers about the spans of some batches, and the facts about them."""
+    """Return the encoder's answers about the spans of some batches, and the evidence about them."""
     found: list[list[Tensor]] = []
     training, spans = model.training, 0
     model.eval()

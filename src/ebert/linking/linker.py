@@ -183,7 +183,7 @@ class Linker:
         folders.save(self, Path(folder), include_vectors=include_vectors)
 
     def with_vectors(self, vectors: Vectors) -> "Linker":
-        """Return the same linker with another store of the same words: a copy that takes other entities, say."""
+        """Return the same linker with another store of the same words, such as a copy that gets other entities."""
         if vectors.fingerprint != self.vectors.fingerprint:
             raise EbertError(f"{vectors.path} has other words than the store of the linker; train a linker with it")
         twin = copy.copy(self)
@@ -199,7 +199,7 @@ class Linker:
 
     @property
     def generator(self) -> CandidateGenerator:
-        """What finds the spans and their candidates; a function or options of the mention table can be set."""
+        """The candidate generator. You can set a function, or options of the mention table."""
         return self._generator
 
     @generator.setter
@@ -233,7 +233,7 @@ class Linker:
     def trace(
         self, texts: Iterable[Text], *, threshold: float | None = None, **how: Any
     ) -> Iterator[tuple[Linked, ...]]:
-        """Do as `stream` does, and yield for each text what was linked after each round of refinement."""
+        """Do the same as `stream`, but yield for each text the links after each round of refinement."""
         least = self.threshold if threshold is None else threshold
         if not 0 <= least <= 1:
             raise EbertError(f"threshold is {least}; it is a probability, from 0 to 1")
@@ -246,7 +246,7 @@ class Linker:
     ) -> Iterator[Linked]:
         """Link given mentions, each to its most likely candidate: the documents' gold spans, or those of `spans`.
 
-        The options are those of `stream`, but for the threshold.
+        The options are those of `stream`, except for the threshold.
         """
         pairs: Iterable[tuple[Document, Sequence[Span]]]
         gold = self.generator.gold
@@ -257,7 +257,7 @@ class Linker:
         self, pairs: Iterable[tuple[Document, Sequence[Span] | None]], *, least: float = 0.0, always: bool = False,
         rounds: int | None = None, budget: int | None = None, before_batch: Callable[[], None] | None = None,
     ) -> Iterator[tuple[Linked, ...]]:  # fmt: skip
-        """Link documents, yielding for each what was linked after each round; given spans are all linked (`always`)."""
+        """Link documents, yielding for each the links after each round; with `always`, all given spans are linked."""
         if rounds is not None and rounds < 1:
             raise EbertError(f"rounds is {rounds}; it must be at least 1 (no refinement)")
         if budget is not None and budget < 1:
@@ -290,7 +290,7 @@ class Linker:
         return chunks
 
     def sequences(self, state: ChunkState) -> list[LinkSequence]:
-        """Return what the encoder is to see of a chunk's open spans, by the linker's strategy."""
+        """Return the encoder's input for a chunk's open spans, by the linker's strategy."""
         if self.options.strategy == "paper":
             return self._chunker.paper(state.chunk, state.open, state.titles)
         return self._chunker.packed(state.chunk, state.open, state.titles, block=self.options.block or "markers")
@@ -339,7 +339,7 @@ class Linker:
     # Entities
 
     def url(self, title: str) -> str | None:
-        """Return the address of an entity's Wikipedia page; for one of your own its id if that is a URL, or None."""
+        """Return the URL of an entity's Wikipedia page; for your own entity, its id if that is a URL, else None."""
         entity, own = self._entities.find(title), self._entities.id_of(title)
         if own is not None and own.startswith(("https://", "http://")):
             return own

@@ -37,7 +37,7 @@ PALE, STRONG = 25, 85  # percent of colour for a probability of 0 and of 1
 
 
 def lines(linked: Iterable[Linked], form: str) -> Iterator[str]:
-    """Yield the text of documents in a format, part by part; put together, they are the file."""
+    """Yield the text of documents in a format, part by part; joined, the parts are the file."""
     if form not in get_args(Format):
         raise EbertError(f"unknown format {form!r}; choose one of {', '.join(get_args(Format))}")
     if form == "html":
@@ -63,7 +63,7 @@ def as_json(linked: Linked) -> dict[str, Any]:
 def brackets(linked: Linked) -> str:
     """Write links into the text, ``[[Tony Adams|Adams]] and ...``: what `Passage.parse` reads.
 
-    A bar in the title of an entity of one's own, which the markup cannot have, is written as a broken one.
+    A bar in the title of your own entity, which the markup cannot have, is written as a broken bar.
     """
     text, out, done = linked.document.text, "", 0
     for mention in linked.mentions:

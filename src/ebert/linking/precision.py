@@ -20,7 +20,8 @@ from ebert.model.int8 import has_vnni, quantize_layers
 
 
 def suited(asked: LinkPrecision, device: torch.device, *, adapter: bool) -> LinkPrecision:
-    """Return what to compute in, never `auto`, which is: what was measured to cost next to nothing, for an adapter.
+    """Return the number type to compute in, never `auto`. For an adapter, `auto` is a type that was measured to lose
+    almost nothing.
 
     A linker that was trained as a whole, or not at all, computes in fp32 unless another one is asked for.
     """
@@ -36,7 +37,7 @@ def suited(asked: LinkPrecision, device: torch.device, *, adapter: bool) -> Link
 
 
 def computing(module: LinkingModel, precision: LinkPrecision) -> LinkingModel:
-    """Return what computes in a precision as a module does: for fp32 the module itself. The module stays as it is."""
+    """Return a module that computes in a precision; for fp32, this is the module itself. The given one stays as it is."""
     if precision == "fp32":
         return module
     twin = copy.copy(module)
@@ -71,7 +72,7 @@ def _merged(encoder: PreTrainedModel, dtype: torch.dtype) -> PreTrainedModel:
 
 
 def _convert(encoder: nn.Module, dtype: torch.dtype) -> None:
-    """Put copies in another number type in the place of a twin's weights."""
+    """Replace a twin's weights by copies in another number type."""
     made: dict[int, Any] = {}
     for part in encoder.modules():
         for own in (part._parameters, part._buffers):
@@ -84,7 +85,7 @@ def _convert(encoder: nn.Module, dtype: torch.dtype) -> None:
 
 
 def _attend_plainly(encoder: PreTrainedModel) -> None:
-    """Let a twin's attention be two products and a softmax.
+    """Replace a twin's attention by two products and a softmax.
 
     The fused attention of torch computes bf16 as slowly as float32 on processors that have bf16 but no AMX: there the
     products alone take half the time.

@@ -1,4 +1,4 @@
-"""The baseline that reads no context: every span means what it means most often, if it usually means anything.
+"""The baseline without context: every span means what it means most often, if it usually means anything.
 
 A span is linked if its link probability reaches a threshold; of overlapping ones the longest is, or the most probable.
 Both are tuned on documents of held-out Wikipedia articles, so that the baseline is a fair one.
@@ -21,7 +21,7 @@ THRESHOLDS = (
 
 @dataclass(frozen=True, slots=True)
 class TunedPrior:
-    """The best options on held-out documents, and what all others gave."""
+    """The best options on held-out documents, and the results of all others."""
 
     options: PriorOptions
     f1: float  # micro, in percent
@@ -29,13 +29,13 @@ class TunedPrior:
 
 
 class PriorLinker:
-    """Links by priors alone. It gives what a trained linker gives, so that both can be judged alike."""
+    """Links by priors alone. It returns the same as a trained linker, so that both can be evaluated in the same way."""
 
     def __init__(self, generator: CandidateGenerator, options: PriorOptions | None = None) -> None:
         self.generator, self.options = generator, options or PriorOptions()
 
     def stream(self, texts: Iterable[Document], *, threshold: float | None = None) -> Iterator[Linked]:
-        """Find and link entities; `threshold` takes the place of that of the options."""
+        """Find and link entities; `threshold` replaces that of the options."""
         least = self.options.threshold if threshold is None else threshold
         for document in texts:
             yield _linked(document, chosen(self.generator(document), least, self.options.rule))

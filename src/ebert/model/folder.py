@@ -123,7 +123,7 @@ def find(
 ) -> FoundModel:
     """Look for a model, or for an encoder without entities, which is fetched if need be.
 
-    Raise `EbertError` if there is none. `vectors` is where the model's store is now. Imports no torch.
+    Raise `EbertError` if there is none. `vectors` is the new path of the model's store. Imports no torch.
     """
     from ebert.bert.get import get_bert
 

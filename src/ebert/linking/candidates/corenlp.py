@@ -72,7 +72,7 @@ def _described(path: Path) -> dict[str, Any]:
 
 
 def _problem(folder: Path) -> str | None:
-    """Return what is wrong with what is in the cache; only the size is compared, which costs nothing."""
+    """Return what is wrong with the file in the cache; only its size is compared, which costs nothing."""
     path = folder / FILE
     if not path.is_file():
         return f"{path} is missing"

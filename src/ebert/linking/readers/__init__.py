@@ -1,1 +1,1 @@
-"""Readers of entity-linking data, one file a family of layouts, and of plain texts to link."""
+"""Readers of entity-linking data, one file for each family of layouts, and of plain texts to link."""

@@ -1,4 +1,4 @@
-"""The two layouts of AIDA, both a token a line: that of AIDA-YAGO2, and that of KnowBert's files.
+"""The two layouts of AIDA, both with one token per line: that of AIDA-YAGO2, and that of KnowBert's files.
 
 AIDA-YAGO2: ``-DOCSTART- (1 EU)``, then lines of a token or of ``token, B or I, mention, entity, URL, ...`` with tabs
 between them; a blank line ends a sentence. KnowBert: ``DOCSTART_1_EU``, tokens, ``MMSTART_id TAB Title`` and ``MMEND``
@@ -20,7 +20,7 @@ _STARTS = {
 
 
 class _TokenDocument:
-    """A document under way."""
+    """A document that is being read."""
 
     def __init__(self, name: str) -> None:
         self._name, self._length = name, 0  # characters so far
@@ -47,7 +47,7 @@ class _TokenDocument:
         self.mention = self._length + len(self._blank), names
 
     def end(self) -> None:
-        """End the mention, if one is under way."""
+        """End the mention, if one is open."""
         if self.mention is not None:
             start, names = self.mention
             self._labels.append(Label(start, self._length, names))

@@ -22,7 +22,7 @@ _UNKNOWN = "Unknown"  # what ELEVANT calls an entity whose name it does not know
 
 
 def rows(text: str, name: str, layout: str) -> Iterator[tuple[str, Row]]:
-    """Yield the objects of a file, with where they stand."""
+    """Yield the objects of a file, with their places."""
     for number, row in records.objects(io.StringIO(text)):
         if isinstance(row, EbertError):
             raise Reading(layout).problem(f"{name}, line {number}", str(row))
@@ -30,7 +30,7 @@ def rows(text: str, name: str, layout: str) -> Iterator[tuple[str, Row]]:
 
 
 def text_of(where: str, row: Row, key: str, reading: Reading) -> str:
-    """Return the text that an object has under a key."""
+    """Return the text of an object under a key."""
     text = row.get(key)
     if not isinstance(text, str):
         raise reading.problem(where, f"there is no {key!r}")

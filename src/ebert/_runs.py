@@ -63,7 +63,7 @@ def alone_in(folder: Path, *, marker: str, ours: Callable[[Path], bool] = lambda
 
 
 def remove_halves(folder: Path, *of: str) -> None:
-    """Remove half-written leftovers of killed processes from a folder that this process owns: of 0.1, for these files."""
+    """Remove half-written leftovers of killed processes from a folder of this process: of 0.1, for these files."""
     staging.sweep(folder)
     for file in folder.iterdir():
         if file.is_file() and staging.is_temporary(file.name, *of):

@@ -220,7 +220,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _plain(table: "pa.Table") -> "list[dict[str, Any] | EbertError]":
-    """Return the rows of a table as plain values, or the reason why one has none: it may have bytes that are not text."""
+    """Return the rows of a table as plain values, or why one cannot be read: it may have bytes that are not text."""
     try:
         with finding_damage():
             return list(table.to_pylist())

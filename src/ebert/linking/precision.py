@@ -37,7 +37,7 @@ def suited(asked: LinkPrecision, device: torch.device, *, adapter: bool) -> Link
 
 
 def computing(module: LinkingModel, precision: LinkPrecision) -> LinkingModel:
-    """Return a module that computes in a precision; for fp32, this is the module itself. The given one stays as it is."""
+    """Return a module that computes in a precision; for fp32, this is the module itself. The given one is unchanged."""
     if precision == "fp32":
         return module
     twin = copy.copy(module)

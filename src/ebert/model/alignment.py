@@ -23,7 +23,7 @@ WORST_CONDITION = 1e9
 def least_squares(x: Matrix, y: Matrix, ridge: float = 0.0) -> Matrix:
     """Return W, shape (y's width, x's width), that minimises the sum of squares of W x - y plus ridge times W's.
 
-    Normal equations, which are ten times as fast as a decomposition of x, wherever they are safe.
+    Normal equations, which are ten times as fast as a decomposition of x, if they are safe.
     """
     if ridge:  # as many more pairs as there are dimensions, which want W to be zero
         x, y = np.vstack([x, np.sqrt(ridge) * np.eye(x.shape[1])]), np.pad(y, ((0, x.shape[1]), (0, 0)))
@@ -108,13 +108,13 @@ class Alignment:
         return cls(single, constant, source, target, options, report)
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
-        """Return the numbers that it consists of, by name."""
+        """Return its numbers, by name."""
         layer = vars(self.correction) if self.correction else {}
         found = {"weight": self.weight, "bias": self.bias, **{f"correction.{name}": layer[name] for name in layer}}
         return {name: array for name, array in found.items() if array is not None}
 
     def learning(self) -> dict[str, Any]:
-        """Return how W was learned, for records of what was made with it; nothing if it was not."""
+        """Return how W was learned, for the records of runs; an empty dict if it was not learned."""
         return {"learned": asdict(self.learned)} if self.learned else {}
 
     def project(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -232,7 +232,7 @@ def _ranks(projected: NDArray[np.float32], table: NDArray[Any], own: NDArray[np.
 
 
 def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
-    """Return rows of length 1, or of zeros; float32 is enough to tell which is nearest."""
+    """Return rows of length 1, or of zeros; float32 is precise enough to find the nearest."""
     rows = rows.astype(np.float64)  # squares of which neither vanish nor grow infinite
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300), np.float32)
 

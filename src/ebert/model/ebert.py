@@ -109,7 +109,7 @@ class EBert:
         return cls(Encoder.load(bert, device=device, dtype=dtype))
 
     def with_vectors(self, vectors: Vectors) -> "EBert":
-        """Return the same model with another store of the same words: a copy that takes other entities, say."""
+        """Return the same model with another store of the same words, such as a copy that gets other entities."""
         if self.vectors is None or vectors.fingerprint != self.vectors.fingerprint:
             raise EbertError(f"{vectors.path} has other words than the store of the model; fit a model to it instead")
         return EBert(self._encoder, vectors, self.alignment)
@@ -126,7 +126,7 @@ class EBert:
 
     @property
     def name(self) -> str:
-        """What the encoder is called."""
+        """The name of the encoder."""
         return self._encoder.name
 
     @cached_property
@@ -212,7 +212,7 @@ class EBert:
         return self._run(texts, modes, budget, lambda batch: filler(batch, top=top, candidates=ids))
 
     def filler(self) -> Filler:
-        """Return what fills batches, for those who make their own and want every logit."""
+        """Return the object that fills batches, for callers who make their own batches and want every logit."""
         return Filler(self._encoder, self._injector, self.vocabulary)
 
     @overload
@@ -296,7 +296,7 @@ class EBert:
         return mode
 
     def collator(self, *, mode: Mode | None = None) -> EntityCollator:
-        """Return the collator for one's own fine-tuning of this encoder, or of any model with its wordpiece vectors."""
+        """Return the collator for your own fine-tuning of this encoder, or of any model with its wordpiece vectors."""
         return EntityCollator(self._injector, self._mode(mode))
 
     # On disk and on the hub
@@ -325,7 +325,7 @@ class EBert:
     def push_to_hub(
         self, repo_id: str, *, include_vectors: bool | None = None, include_encoder: bool | None = None, **hub: Any
     ) -> str:
-        """Upload the model to the Hugging Face hub, with its store unless told otherwise."""
+        """Upload the model to the Hugging Face hub, by default with its store."""
         return self._on_hub(include_vectors, include_encoder).push_to_hub(repo_id, **hub)
 
     def _on_hub(self, include_vectors: bool | None, include_encoder: bool | None) -> "ModelOnHub":
@@ -352,7 +352,7 @@ class EBert:
     ) -> "EBert":
         """Load a model by name: "starter", a folder, or an id on the hub, perhaps with a revision (`owner/model@v1`).
 
-        `vectors` and `encoder` say where the store and the encoder are now, if not where they were.
+        `vectors` and `encoder` are the new paths of the store and the encoder, if they are not where they were.
         """
         found = layout.find_model(pretrained_model_name_or_path, vectors, encoder, **hub)
         return cls(*layout.load(found, device=device, dtype=dtype))

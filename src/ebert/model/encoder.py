@@ -1,4 +1,4 @@
-"""A pretrained masked LM, used through its public face only: embeddings in, logits or hidden states out."""
+"""A pretrained masked LM, used only through its public interface: embeddings in, logits or hidden states out."""
 
 import hashlib
 import inspect
@@ -64,12 +64,12 @@ class Vocabulary:
 
     @cached_property
     def lower_cases(self) -> bool:
-        """Whether the tokenizer makes no difference between capitals and small letters."""
+        """Whether the tokenizer ignores the difference between capitals and small letters."""
         normalizer = self._tokenizer.backend_tokenizer.normalizer  # ids would not do: unknown words are all the same
         return normalizer is not None and bool(normalizer.normalize_str("Cat") == normalizer.normalize_str("cat"))
 
     def ids(self, words: Iterable[str]) -> list[int]:
-        """Return the wordpieces of words that are one; raise `EbertError` with those that are not."""
+        """Return the wordpieces of words that are a single wordpiece; raise `EbertError` with those that are not."""
         wanted = list(dict.fromkeys(words))
         known = self.single(wanted)
         unknown = [word for word in wanted if word not in known]
@@ -94,7 +94,7 @@ class Vocabulary:
         return text if not decoded or UNREADABLE in decoded else decoded
 
     def single(self, words: Iterable[str]) -> dict[str, int]:
-        """Return those words of which the tokenizer makes one wordpiece, with its id."""
+        """Return the words that the tokenizer turns into one wordpiece, with its id."""
         cut = self.cut(words)
         return {word: ids[0] for word, ids in cut.items() if len(ids) == 1 and ids[0] not in self._special}
 
@@ -109,7 +109,7 @@ class Vocabulary:
         return {word: ids[size:] if ids[:size] == lead else [] for word, ids in zip(words, found, strict=True)}
 
     def _word(self, text: str, piece: int) -> str:
-        """Return the word that a piece spells; it is empty for a piece that begins none."""
+        """Return the word that a piece spells; it is empty for a piece that does not begin a word."""
         if piece in self._special:
             return ""
         if self.style == "wordpiece":
@@ -175,7 +175,7 @@ class Encoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The hash of the wordpieces and their vectors, made once: a large embedding takes a while."""
+        """The hash of the wordpieces and their vectors, computed once, because a large embedding takes a while."""
         return fingerprint(self.module, self.tokenizer)
 
     @property
@@ -192,7 +192,7 @@ class Encoder:
 
     @cached_property
     def only_absolute_positions(self) -> bool:
-        """Whether a piece knows its place by the embedding of its position alone, so that any place can be given."""
+        """Whether positions come only from position embeddings, so that a piece can be given any position."""
         kind = getattr(self.module.config, "position_embedding_type", None) or "absolute"
         names = (name for name, _ in self.module.named_modules())
         relative = any("relative_attention" in name or "rel_embeddings" in name for name in names)
@@ -209,7 +209,7 @@ class Encoder:
 
     @property
     def dtype(self) -> torch.dtype:
-        """What the model computes in."""
+        """The number type of the model."""
         return self.embedding.weight.dtype
 
     def logits(self, inputs: dict[str, Tensor], places: tuple[Tensor, Tensor]) -> Tensor:
@@ -234,7 +234,7 @@ class Encoder:
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Compute without gradients, and without dropout even in the middle of a training."""
+    """Compute without gradients, and without dropout even during training."""
     training = [part for part in module.modules() if part.training]
     for part in training:
         part.training = False
@@ -248,7 +248,7 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def only(body: nn.Module, places: tuple[Tensor, Tensor]) -> Iterator[None]:
-    """Let what stands on top of `body` see the given places only, as a batch of one row.
+    """Let the layers on top of `body` see only the given places, as a batch of one row.
 
     A forward hook is public and works for every architecture alike. It heeds only the thread that asked for it.
     """
@@ -273,7 +273,7 @@ def only(body: nn.Module, places: tuple[Tensor, Tensor]) -> Iterator[None]:
 
 
 def fast_bf16(device: torch.device) -> bool:
-    """Return whether products in bfloat16 are fast: on GPUs, and on processors that say that they have them."""
+    """Return whether products in bfloat16 are fast: on GPUs, and on processors with instructions for them."""
     if device.type != "cpu":
         return device.type == "cuda" and torch.cuda.is_bf16_supported()
     return bool(flags() & {"avx512_bf16", "amx_bf16"})
@@ -281,7 +281,7 @@ def fast_bf16(device: torch.device) -> bool:
 
 @cache
 def flags() -> frozenset[str]:
-    """Return what the processor can do, as Linux names it; where it cannot be told, nothing."""
+    """Return the processor's features, as Linux names them; empty if they are unknown."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -290,7 +290,7 @@ def flags() -> frozenset[str]:
 
 
 def move(module: nn.Module, device: Device, dtype: torch.dtype | None = None) -> None:
-    """Put a module on a device, or raise an error that says why that cannot be."""
+    """Move a module to a device, or raise an error that says why this is not possible."""
     try:
         nn.Module.to(module, device=device, dtype=dtype)
     except (RuntimeError, AssertionError) as error:  # no such device, or no driver for it
@@ -298,7 +298,7 @@ def move(module: nn.Module, device: Device, dtype: torch.dtype | None = None) ->
 
 
 def save_encoder(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    """Write an encoder as transformers does, quietly and readable for whoever may read the folder."""
+    """Write an encoder as transformers does, without messages, readable for everybody who may read the folder."""
     with quiet():
         module.save_pretrained(folder)
         tokenizer.save_pretrained(folder)

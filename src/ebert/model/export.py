@@ -119,7 +119,7 @@ def _find(model: "EBert", names: Iterable[str]) -> list[Entity]:
 
 
 def _grow(encoder: Any, size: int) -> None:
-    """Make room for the tokens, unless the encoder's vocabulary is padded far enough."""
+    """Make room for the tokens, unless the encoder's padded vocabulary has enough room."""
     old = encoder.get_input_embeddings().weight.shape[0]
     if size <= old:
         return

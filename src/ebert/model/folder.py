@@ -69,7 +69,7 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class FoundModel:
-    """A model, or an encoder without entities, that is where it should be; nothing of it is loaded yet."""
+    """A model, or an encoder without entities, that was found; it is not loaded yet."""
 
     name: str
     """What it was asked for by."""
@@ -121,7 +121,7 @@ def save(
 def find(
     model: str | Path | None, bert: str | Path | None, vectors: "Vectors | str | Path | None" = None
 ) -> FoundModel:
-    """Look for a model, or for an encoder without entities, which is fetched if need be.
+    """Find a model, or an encoder without entities; fetch the encoder if necessary.
 
     Raise `EbertError` if there is none. `vectors` is the new path of the model's store. Imports no torch.
     """
@@ -136,7 +136,7 @@ def find(
 
 
 def find_base(name: str | Path, vectors: "Vectors | str | Path | None" = None, *, mode: str) -> FoundModel:
-    """Look for what is to be fine-tuned: a model, or in mode `bert` also an encoder."""
+    """Find what is to be fine-tuned: a model, or in mode `bert` also an encoder."""
     folder = _names.find_local(name, "model")
     if mode != "bert" or (folder is not None and (folder / INFO).is_file()):
         return find(name, None, vectors)
@@ -146,7 +146,7 @@ def find_base(name: str | Path, vectors: "Vectors | str | Path | None" = None, *
 def find_model(
     name: str | Path, vectors: "Vectors | str | Path | None" = None, encoder: str | Path | None = None, **hub: Any
 ) -> FoundModel:
-    """Look for a model and its store. Its encoder is not looked for.
+    """Find a model and its store, but not its encoder.
 
     Raise `EbertError` if there is no such model, or if its store is not where it should be. `vectors` and `encoder`
     are what is given instead of what the model names.
@@ -191,7 +191,7 @@ def open_store(found: FoundModel) -> "Vectors":
 
 
 def load_alignment(folder: Path, info: ModelInfo) -> "Alignment":
-    """Read W and check that it is the one `ebert.json` speaks of."""
+    """Read W and check that it is the one that `ebert.json` names."""
     from ebert.model.alignment import Alignment
 
     alignment = Alignment.load(folder / ALIGNMENT)

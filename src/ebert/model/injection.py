@@ -1,4 +1,4 @@
-"""From a passage to what the encoder is fed: a sequence of wordpieces and entities, then tensors (Section 3.2).
+"""From a passage to the encoder's input: a sequence of wordpieces and entities, then tensors (Section 3.2).
 
 Where an entity is to stand, a placeholder that no text contains is put into the text, and the tokenizer cuts around it
 as around any special token. So quotes, ``'s`` and leading blanks come out as the tokenizer makes them, whatever its
@@ -60,7 +60,7 @@ class Pieces:
 
 
 def checked_copy(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
-    """Return a copy of a tokenizer that neither truncates nor pads, or raise an error if it is of no use here."""
+    """Return a copy of a tokenizer that neither truncates nor pads, or raise an error if it cannot be used."""
     if not tokenizer.is_fast:
         raise EbertError(
             f"{type(tokenizer).__name__} cannot tell where its pieces come from in the text; "
@@ -269,7 +269,7 @@ def _mark(text: Text, titles: Sequence[str], spans: Sequence[Span] | None) -> Pa
 
 
 def trim(text: str, start: int, end: int) -> Span:
-    """Take blanks off a span: some tokenizers count the one before a piece as part of it, others do not."""
+    """Remove blanks from a span: some tokenizers count the blank before a piece as part of it, others do not."""
     part = text[start:end]
     start += len(part) - len(part.lstrip())
     end -= len(part) - len(part.rstrip())

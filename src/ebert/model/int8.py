@@ -41,7 +41,7 @@ class EightBitLinear(nn.Module):
 
 
 def quantize(model: EBert) -> EBert:
-    """Turn the encoder's linear layers into 8-bit ones, in place. There is no way back but loading it again."""
+    """Turn the encoder's linear layers into 8-bit ones, in place. To undo this, load the encoder again."""
     if model.encoder.device.type != "cpu":
         raise EbertError("8-bit inference is for CPUs; on a GPU use --precision float16 or bfloat16")
     try:
@@ -60,5 +60,5 @@ def quantize_layers(body: nn.Module) -> None:
 
 
 def has_vnni() -> bool:
-    """Whether the processor adds products of 8-bit integers without overflow; where it cannot be told, it does not."""
+    """Whether the processor adds products of 8-bit integers without overflow; False if it is unknown."""
     return bool(flags() & {"avx_vnni", "avx512_vnni"})

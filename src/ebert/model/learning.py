@@ -1,6 +1,6 @@
 """Learn W through the frozen encoder, so that it predicts masked words better from the entities in a passage.
 
-Least squares (Section 3.1 of the paper) fits W on words and hopes that entities follow. Here W is changed by gradient
+Least squares (Section 3.1 of the paper) fits W on words and assumes that entities follow. Here W is changed by gradient
 steps on passages with entities: some of their words are masked, the entities stand in them as in the modes of
 Section 3.2, and the loss is that of the masked words. The encoder stays as it is; all that is learned is W, the
 intercept and the length. Held-out passages, of other pages, say when to stop and which state is kept.
@@ -49,7 +49,7 @@ DAMPING = 0.125  # of the hidden layer: Adam's steps are equally large for all n
 
 
 class LearnedMap(nn.Module):
-    """W, the intercept and the length, which begin as least squares found them, and perhaps a hidden layer."""
+    """W, the intercept and the length, starting from least squares, and optionally a hidden layer."""
 
     def __init__(self, alignment: Alignment, vectors: Tensor, hidden: int = 0) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ def learn(
 
 @dataclass
 class _State:
-    """How far the learning is: everything that a checkpoint holds."""
+    """The state of the learning: everything in a checkpoint."""
 
     step: int = 0
     seconds: float = 0.0
@@ -134,7 +134,7 @@ class _State:
 
 
 class Learning:
-    """One alignment being learned."""
+    """An alignment that is being learned."""
 
     def __init__(
         self, encoder: Encoder, vectors: Vectors, alignment: Alignment, passages: Passages, options: LearningOptions,
@@ -155,7 +155,7 @@ class Learning:
         }  # fmt: skip
 
     def run(self, folder: Path) -> Alignment:
-        """Learn until nothing more is gained or the budget is spent."""
+        """Learn until there is no more gain or the budget is used up."""
         train, held = self._choose()
         self._masker = Masker(self._injector, self._vectors, self._options)
         rng = random.Random(self._options.seed)  # noqa: S311
@@ -211,7 +211,7 @@ class Learning:
         }
 
     def _batches(self, train: Sequence[KnownPassage], skip: int) -> Iterator[Batch]:
-        """Yield batches for ever, from a step on: the same ones whether or not a run was interrupted."""
+        """Yield batches without end, starting at a step: the same ones whether or not a run was interrupted."""
         number = epoch = 0
         while True:
             order = list(train)
@@ -376,7 +376,7 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def _in_lot(one: KnownPassage, share: float) -> bool:
-    """Return whether a passage is among this share of all; all of a page are, or none."""
+    """Return whether a passage is in this share of all passages; all passages of a page are, or none."""
     page = one.page or one.passage.text
     return int.from_bytes(hashlib.sha256(page.encode()).digest()[:4]) < share * 2**32
 

@@ -62,7 +62,7 @@ class RelationPrediction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What a classifier knows beside its weights."""
+    """The properties of a classifier besides its weights."""
 
     mode: str
     labels: tuple[str, ...]
@@ -150,7 +150,7 @@ class RelationClassifier:
         names: Mapping[str, str] | None = None,
         seed: int = 0,
     ) -> "RelationClassifier":
-        """Return a classifier with a new softmax layer on the encoder of a model, which is taken, not copied."""
+        """Return a classifier with a new softmax layer on the encoder of a model, which is used, not copied."""
         alignment = alignment_for(model, mode)
         torch.manual_seed(seed)  # the new layer is the same in every variant
         module = RelationModel(cast("PreTrainedModel", model.encoder.base_model), len(labels))
@@ -267,7 +267,7 @@ class RelationClassifier:
     ) -> "RelationClassifier":
         """Load a classifier, or the best one of a run: a folder or a hub id.
 
-        `vectors` is where its store is now, if not where it was.
+        `vectors` is the new path of its store, if it has moved.
         """
         folder = of_run(_names.resolve(name, "classifier"), INFO)
         if not folder.is_dir():

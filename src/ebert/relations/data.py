@@ -28,7 +28,7 @@ SUFFIXES = (".json", ".jsonl")
 
 @dataclass(frozen=True, slots=True)
 class SampleSpan:
-    """Characters `start` to `end` of a text, and the entity they name, where somebody has said so."""
+    """Characters `start` to `end` of a text, and the entity that they name, if it is known."""
 
     start: int
     end: int
@@ -88,7 +88,7 @@ def labels_of(samples: Sequence[Sample], of: str) -> list[str]:
 
 
 def check_labels(samples: Iterable[Sample], labels: Sequence[str]) -> None:
-    """Raise an error about a label that the classifier has not been trained for."""
+    """Raise an error for a label that the classifier was not trained on."""
     known = set(labels)
     for sample in samples:
         if sample.label is None:
@@ -101,9 +101,8 @@ def check_labels(samples: Iterable[Sample], labels: Sequence[str]) -> None:
 
 
 def fixed_subset(samples: Sequence[Sample], size: int) -> list[Sample]:
-    """Take so many samples, evenly over the relations, always the same ones.
-
-    Each relation gives its first ones; where they do not divide evenly, the first relations give one more.
+    """Take this many samples, evenly over the relations, always the same ones. Each relation gives its first ones; if
+    the number cannot be divided evenly, the first relations give one more.
     """
     by_label: dict[str | None, list[int]] = defaultdict(list)
     for index, sample in enumerate(samples):
@@ -127,7 +126,7 @@ def split_path(folder: Path, split: str) -> Path:
 
 @contextmanager
 def naming(where: str) -> Iterator[None]:
-    """Add to an error where it was."""
+    """Add the place to an error."""
     try:
         yield
     except EbertError as error:
@@ -140,7 +139,7 @@ def read(path: str | Path) -> list[Sample]:
 
 
 def parse(text: str, name: str) -> list[Sample]:
-    """Read samples from text; `name` is what messages call it."""
+    """Read samples from text; messages use its `name`."""
     if text.lstrip().startswith("["):
         try:
             array = json.loads(text)
@@ -197,7 +196,7 @@ def _from_zero(text: str, span: SampleSpan) -> SampleSpan:
 
 
 def _sample(row: Any, where: str) -> Sample:
-    """Make a sample of what JSON has, or of the error that says why it has none."""
+    """Make a sample from a JSON value, or raise the error that says why there is none."""
     with naming(where):
         if isinstance(row, EbertError):
             raise row
@@ -268,7 +267,7 @@ class SampleResolver:
         return self._find(sample.surface(span), span.entity)
 
     def coverage(self, samples: Iterable[Sample]) -> dict[str, Any]:
-        """Count samples, those of which both mentions have a vector, mentions, and the ways to their entities."""
+        """Count samples, samples whose mentions both have a vector, mentions, and the ways to their entities."""
         both = [[self(sample, span)[0] for span in sample.spans] for sample in samples]
         ways = Counter(way for pair in both for way in pair)
         return {

@@ -1,4 +1,4 @@
-"""What a classifier is worth on a labelled file, and how certain that is.
+"""How good a classifier is on a labelled file, and how certain this is.
 
 Precision, recall and F1 are macro averages in percent, as scikit-learn computes them: the mean over relations. Their
 intervals come from a bootstrap over the samples, paired for the difference of two runs.

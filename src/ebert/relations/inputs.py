@@ -34,7 +34,7 @@ Range = tuple[int, int]
 
 
 class CachedInjector(Injector):
-    """Remembers entities and their projected vectors, which an epoch meets again and again."""
+    """Caches entities and their projected vectors, which occur many times in an epoch."""
 
     def __init__(self, injector: Injector) -> None:
         """Take over another one's parts, with the wordpiece vectors on the CPU as a data loader needs them."""
@@ -43,7 +43,7 @@ class CachedInjector(Injector):
         self._known: dict[Entity, Tensor] = {}
 
     def find(self, mentions: Collection[Mention]) -> dict[Mention, Entity]:
-        """Return the entities of mentions, from memory where they have been asked for."""
+        """Return the entities of mentions, from the cache if they are in it."""
         new = {m.entity: m for m in mentions if m.entity not in self._found and m.entity != NOBODY}
         if new:
             found = super().find(list(new.values()))
@@ -51,7 +51,7 @@ class CachedInjector(Injector):
         return {m: entity for m in mentions if (entity := self._found.get(m.entity)) is not None}
 
     def project(self, entities: Sequence[Entity]) -> Tensor:
-        """Return projected vectors, from memory where they have been asked for."""
+        """Return projected vectors, from the cache if they are in it."""
         for entity in entities:
             if entity not in self._known:
                 # One by one: the last bit of a product depends on the size of the matrix, and with it on the batch in
@@ -129,7 +129,7 @@ class Inputs:
         )
 
     def _all(self, samples: Sequence[Sample], passages: Sequence[Passage]) -> list[Pieces]:
-        """Cut passages into pieces; the error names the sample that cannot be."""
+        """Cut passages into pieces; if a sample cannot be cut, the error names it."""
         try:
             return self._cut_up(passages)
         except EbertError:
@@ -157,7 +157,7 @@ def padding(lengths: Iterable[Sequence[int]]) -> float:
 def alignment_for(model: EBert, name: str) -> Alignment | None:
     """Return the alignment for the entities of a variant: W, or nothing for the paper's unaligned baselines.
 
-    Where W scales its vectors to a length, the baselines' have it too, so that both differ in W only.
+    If W scales its vectors to a length, the baselines' vectors get the same length, so that both differ only in W.
     """
     chosen = variant(name)
     if model.vectors is None or model.alignment is None:

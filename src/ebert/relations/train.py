@@ -253,7 +253,7 @@ def _table(ids: Mapping[int, str] | None) -> dict[str, Any] | None:
 
 
 def _names(data: Path, labels: list[str]) -> dict[str, str]:
-    """Return what relations are called, where the data folder has FewRel's list of names."""
+    """Return the names of relations, if the data folder has FewRel's list of names."""
     if not (data / NAMES).is_file():
         return {}
     names = files.read_json(data / NAMES, "a data folder")

@@ -76,7 +76,7 @@ def make_api(service: Service, *, begin: Callable[[], None] | None = None) -> Fa
 
 
 def _errors(app: FastAPI) -> None:
-    """Answer everything that goes wrong with a sentence."""
+    """Turn every error into an answer with a message."""
 
     @app.exception_handler(Problem)
     async def problem(_: Request, error: Problem) -> Response:
@@ -235,7 +235,7 @@ def page_files() -> dict[str, Traversable]:
 
 
 def _file(file: Traversable) -> Callable[[], Awaitable[Response]]:
-    """Return an endpoint for a file. It takes no arguments: those would be fields of the query, for anybody to set."""
+    """Return an endpoint for a file. It takes no arguments, because clients could set them in the query."""
     headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"}
     kind = TYPES[PurePosixPath(file.name).suffix]
 

@@ -1,4 +1,4 @@
-"""Work that waits in line for threads of its own, off the event loop, so much and no more of it.
+"""Bounded queues of work for separate threads, outside the event loop.
 
 A queue hands its threads as many jobs at a time as fit together: that is how requests of several clients come to go
 through the encoder in one batch. Between two batches of a long job, shorter ones get their turn, and a job that nobody
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class QueueFullError(Exception):
-    """So many jobs wait already that this one is refused."""
+    """The queue is full, so this job is refused."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"full; try again in {seconds:.0f} s")
@@ -31,7 +31,7 @@ class QueueClosedError(Exception):
 
 
 class _StoppedError(Exception):
-    """Nobody waits any more for the jobs that run."""
+    """The running jobs have no waiting clients any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ Run = Callable[[Sequence[Item], Pause], Sequence[Result | Exception]]
 
 
 class BatchQueue(Generic[Item, Result]):
-    """A line of jobs and the threads that work on it.
+    """A queue of jobs and the threads that work on it.
 
     >>> with BatchQueue("doubling", lambda items, pause: [2 * item for item in items]) as queue:
     ...     queue.submit(21).result()
@@ -105,7 +105,7 @@ class BatchQueue(Generic[Item, Result]):
         return len(self._jobs)
 
     def submit(self, item: Item, cost: int = 1, *, begun: bool = False) -> "Future[Result]":
-        """Put a job in line; cancelling its future takes it out again, or stops it where its `run` pauses next.
+        """Add a job to the queue; cancelling its future removes it again, or stops it at the next pause of its `run`.
 
         A job that goes on with a request that was begun is taken also if the line is full: most of the work is done.
         """
@@ -124,7 +124,7 @@ class BatchQueue(Generic[Item, Result]):
         return job.future
 
     def close(self, timeout: float | None = None) -> None:
-        """Take no more jobs, and finish those that wait, for so many seconds at most."""
+        """Take no more jobs, and finish the waiting ones, for at most this many seconds."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -150,7 +150,7 @@ class BatchQueue(Generic[Item, Result]):
             self._together(jobs)
 
     def _together(self, jobs: list[_Job[Item, Result]]) -> None:
-        """Run jobs together and hand out their results, but not to whoever does not wait any more."""
+        """Run jobs together and return their results, except to clients that no longer wait."""
         jobs = [job for job in jobs if not job.future.cancelled()]
         if not jobs:
             return
@@ -186,7 +186,7 @@ class BatchQueue(Generic[Item, Result]):
                 job.future.set_result(result)
 
     def _results(self, jobs: list[_Job[Item, Result]], pause: Pause) -> Sequence[Result | Exception]:
-        """Run jobs together; if they cannot be, each alone, so that none fails for another's fault."""
+        """Run jobs together; if that fails, run each alone, so that no job fails because of another."""
         try:
             results = self._run([job.item for job in jobs], pause)
             assert len(results) == len(jobs)

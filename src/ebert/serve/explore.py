@@ -25,7 +25,7 @@ _TINY = 1e-12
 
 
 class Explorer:
-    """Answers what needs no encoder, only vectors and names."""
+    """Answers requests that need no encoder, only vectors and names."""
 
     def __init__(self, loaded: "Loaded", *, most_added: int) -> None:
         self._loaded, self._most_added = loaded, most_added
@@ -36,7 +36,7 @@ class Explorer:
         return self._loaded.vectors
 
     def prepare(self) -> None:
-        """Do now what happens once, so that the first client need not wait for it."""
+        """Do one-time work now, so that the first client does not have to wait for it."""
         self._vectors.autocomplete.prepare()
         _ = self._pieces
 

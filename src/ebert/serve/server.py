@@ -1,4 +1,4 @@
-"""Server a service until somebody stops it: the socket, the signals, the loading of the model."""
+"""Run a service until it is stopped: the socket, the signals, the loading of the model."""
 
 import contextlib
 import logging
@@ -59,7 +59,7 @@ def url_of(options: ServeOptions, opened: socket.socket, *, token: bool) -> str:
 
 
 class Server:
-    """A service on a socket. The model is loaded while the service answers already, that it is not ready."""
+    """A service on a socket. While the model loads, the service already answers that it is not ready."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Server:
             raise self._failure
 
     def stop(self) -> None:
-        """Finish what was accepted, and end; from any thread."""
+        """Finish accepted requests and stop; can be called from any thread."""
         self.service.stopping = True
         self._server.should_exit = True
 
@@ -116,7 +116,7 @@ class Server:
 
 
 class _UvicornServer(uvicorn.Server):
-    """Ends in order at Ctrl-C and SIGTERM, and says so as soon as it begins to."""
+    """Shuts down in order at Ctrl-C and SIGTERM, and says so first."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)

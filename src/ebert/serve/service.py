@@ -166,7 +166,7 @@ class Service:
             raise Problem(422, f"{rounds:,} rounds of refinement are too many: at most {limits.rounds:,}")
 
     def _check_cost(self, jobs: "Sequence[TextToLink]") -> None:
-        """Refuse texts that would take too long in all their rounds."""
+        """Refuse texts that would take too long."""
         most, cost = self.options.limits.cost, sum(len(job.document.text) * job.rounds for job in jobs)
         if cost > most:
             self.metrics.refused("text too long")
@@ -175,7 +175,7 @@ class Service:
             raise Problem(413, f"{why}; this service takes {most:,}: split the text, or ask for fewer rounds")
 
     def _end(self) -> float:
-        """Return the time until which a request that comes now must be answered, whatever it has to wait for."""
+        """Return the deadline of a request that arrives now."""
         return asyncio.get_running_loop().time() + self.options.limits.seconds
 
     async def _wait(
@@ -187,7 +187,7 @@ class Service:
         end: float | None = None,
         begun: bool = False,
     ) -> Result:
-        """Submit a job and wait for its answer until the deadline; whoever stops waiting stops the job."""
+        """Submit a job and wait for its answer until the deadline; if the client stops waiting, the job stops."""
         try:
             future = queue.submit(item, cost, begun=begun)
         except QueueFullError as error:

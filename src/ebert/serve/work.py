@@ -124,7 +124,7 @@ class TextToLink:
 
     @property
     def tokens(self) -> int:
-        """What the job costs, about: blocks for spans are about as many as the words."""
+        """The approximate cost of the job: there are about as many blocks for spans as words."""
         return self.rounds * (2 * (len(self.document.text) // PIECE) + 2)
 
 
@@ -202,7 +202,7 @@ class FillWork:
     def prepare(
         self, passage: Passage, modes: Sequence[Mode], *, top: int, candidates: Sequence[str] | None
     ) -> TextToFill:
-        """Cut a text into wordpieces, and complain now about all that would be wrong later."""
+        """Cut a text into wordpieces, and raise all errors now that would come later."""
         sequences = tuple(self._filler.sequences([passage], mode)[0] for mode in modes)
         if not sequences[0].masks:
             raise EbertError(f"the text has no mask; write [MASK] where the answer goes: {passage.text[:60]!r}")
@@ -228,7 +228,7 @@ class FillWork:
         return results
 
     def _groups(self, lengths: list[int]) -> list[list[int]]:
-        """Cut sequences into batches: as they come where none pads another, else those of like length together."""
+        """Cut sequences into batches: in order if rows are shared, else with similar lengths together."""
         if not self._filler.packs:
             return plan(lengths, self.budget)
         groups: list[list[int]] = []
@@ -264,7 +264,7 @@ class FillWork:
 
 
 def warm_up(work: FillWork) -> None:
-    """Fill a mask, so that the first client need not wait for what happens once."""
+    """Fill a mask, so that the first client does not have to wait for one-time work."""
     with torch.inference_mode():
         work.run([work.prepare(Passage("[MASK]"), ["bert"], top=1, candidates=None)])
 
@@ -329,7 +329,7 @@ class Working:
         }
 
     def close(self) -> None:
-        """Finish what waits, as long as anybody waits for it."""
+        """Finish waiting jobs, as long as a client waits for them."""
         for queue in reversed(self._queues):
             queue.close(self._seconds)
 

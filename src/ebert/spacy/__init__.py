@@ -1,6 +1,5 @@
-"""`ebert_linker`, a pipe for spaCy that links entities. Not spaCy itself: that is the package ``spacy``.
-
-spaCy finds the pipe by an entry point, so nothing need be imported for ``nlp.add_pipe("ebert_linker", config=...)``.
+"""`ebert_linker`, a pipe for spaCy that links entities. This is not spaCy itself, which is the package ``spacy``. spaCy
+finds the pipe by an entry point, so no import is needed for ``nlp.add_pipe("ebert_linker", config=...)``.
 """
 
 from ebert.errors import EbertError

@@ -180,7 +180,7 @@ class EbertLinker(Pipe):
     # Saving
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:  # noqa: ARG002
-        """Write where the linker is, or a copy of it; there is nothing to `exclude`."""
+        """Write the path of the linker, or a copy of it; there is nothing to `exclude`."""
         folder, options = Path(path), self.options
         if options.copy_linker:
             self._copy(folder)
@@ -255,7 +255,7 @@ class EbertLinker(Pipe):
         return self.from_disk(folder)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let other processes load the same linker: what is sent to them is where it is."""
+        """Let other processes load the same linker: its path is sent to them."""
         return _again, (self.name, self.options, self._place, self.get_error_handler())
 
 

@@ -67,7 +67,7 @@ def oddity(name: str) -> str | None:
 
 
 def remark(name: str) -> str:
-    """Return what is to be shown after a name: nothing, or its oddity in brackets."""
+    """Return the text to show after a name: nothing, or its oddity in brackets."""
     odd = oddity(name)
     return f" ({odd})" if odd else ""
 

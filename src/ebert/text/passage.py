@@ -81,7 +81,7 @@ class Passage:
         return self.text[mention.start : mention.end]
 
     def without(self, mentions: Iterable[Mention]) -> "Passage":
-        """Return the same text with some of the mentions forgotten."""
+        """Return the same text without some of the mentions."""
         drop = set(mentions)
         return Passage(self.text, tuple(m for m in self.mentions if m not in drop))
 
@@ -110,7 +110,7 @@ class Passage:
         """Set a marker before and after each of the given mentions.
 
         This is the input of relation classification (appendix of the paper): ``#`` around the subject and ``$`` around
-        the object. The entity comes to stand inside the markers: ``# Battleground_(film) / Battle ##ground #``.
+        the object. The entity is then inside the markers: ``# Battleground_(film) / Battle ##ground #``.
         """
         edits: list[tuple[int, int, str]] = []
         for mention in self.mentions:

@@ -55,7 +55,7 @@ def wikidata_id(name: str) -> int | None:
 
 
 def is_text(name: str) -> bool:
-    """Return whether a name can be written down: half a surrogate pair cannot."""
+    """Return whether a name can be encoded: half a surrogate pair cannot."""
     try:
         name.encode()  # much faster than to look at every letter
     except UnicodeEncodeError:
@@ -64,7 +64,7 @@ def is_text(name: str) -> bool:
 
 
 def as_text(name: str) -> str:
-    """Return a name that can be written down: what cannot becomes a question mark."""
+    """Return a name that can be encoded: characters that cannot become question marks."""
     return name.encode("utf-8", "replace").decode()
 
 

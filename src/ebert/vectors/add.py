@@ -49,7 +49,7 @@ class NameClash:
 
 @dataclass
 class AddReport:
-    """What became of the rows."""
+    """The result of adding rows."""
 
     added: int = 0
     replaced: int = 0  # of those added
@@ -66,7 +66,7 @@ class AddReport:
 
 
 def wanted(title: str, aliases: Iterable[str] = (), wikidata: int | None = None, own: str | None = None) -> Addition:
-    """Return what somebody wants to add, its names cleaned. Raise `EbertError` if one of them cannot be a name."""
+    """Return the entity to add, with cleaned names. Raise `EbertError` if one of them cannot be a name."""
     title = titles.clean(title)
     given = (aliases,) if isinstance(aliases, str) else aliases  # not the letters of it
     others = dict.fromkeys(alias for alias in map(titles.clean, given) if alias != title)
@@ -167,7 +167,7 @@ def _add(store: Lookup, addition: Addition, vector: Vector) -> Entity:
 def _same(
     store: "Vectors", new: Addition, vector: Vector, within: float, finds: Sequence[str] | None = None
 ) -> Entity | None:
-    """Return the entity that was added before as it is to be added now; `finds`: the aliases that should find it."""
+    """Return the entity if it was already added in the same form; `finds` are the aliases that should find it."""
     now = store.first(TITLED, new.title)
     if now is None or not now.added:
         return None
@@ -190,7 +190,7 @@ def _surfaces(store: Lookup, new: Addition) -> tuple[str, ...]:
 
 
 def _completed(store: Lookup, new: Addition, *, replace: bool) -> Addition:
-    """Raise `EbertError` if anything of an entity is another's, or its own without leave to replace it."""
+    """Raise `EbertError` if a name or id belongs to another entity, or to this one and may not be replaced."""
     title, number = new.title, new.wikidata
     made, now = store.made(title), store.first(TITLED, title)
     if now and not replace:

@@ -161,7 +161,7 @@ class Vectors(Lookup):
         return f"<Vectors {self.path.name}: {sizes}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let other processes open the same store: what is sent to them is where it is."""
+        """Let other processes open the same store: its path is sent to them."""
         return _reopened, (type(self), str(self.path), str(self.overlay.path) if self.temporary else None)
 
     @property

@@ -39,7 +39,7 @@ def test_align_refuses_what_cannot_be(ebert, store, small_bert, tmp_path):
     done = ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m", "--method", "none")
     assert (done.code, "dimension 8 cannot go without alignment" in done.err) == (2, True)
     done = ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m", "--weight-power", "0.5")
-    assert (done.code, "how often its words occur" in done.err) == (2, True)
+    assert (done.code, "has no counts of its words" in done.err) == (2, True)
     assert not (tmp_path / "m").exists()
 
 

@@ -88,7 +88,7 @@ def test_doctor_removes_what_is_ours_and_stale_and_nothing_else(tmp_path, ebert,
     assert all((tmp_path / "work" / name / "thesis.tex").read_text() == "mine" for name in thesis)
     assert (tmp_path / "elsewhere" / "new" / "thesis.tex").read_text() == "mine"
     shown = ebert("doctor", "--clean").out
-    assert shown == "0 removed, 0.0 MB in all\n"
+    assert shown == "0 removed, 0.0 MB in total\n"
 
 
 def test_what_was_left_beside_a_path_is_found(tmp_path, ebert, monkeypatch):

@@ -444,7 +444,7 @@ def test_a_tuning_set_knows_the_ids_too(ebert, store, tmp_path):
         (["run", "FOLDER", "DATA"], "and no model that can link without training"),
         (["train", "DATA", "--model", "MODEL", "--out", "FOLDER"], "contains something else (it has no run.json)"),
         (["train", "DATA", "--model", "MODEL", "--out", "/proc/nothing"], "/proc/nothing cannot be made"),
-        (["train", "ONE", "--model", "MODEL", "--out", "OUT"], "has one document"),
+        (["train", "ONE", "--model", "MODEL", "--out", "OUT"], "has only one document"),
         (["candidates", "STORE", "--table", "TABLE", "--out", "OUT"], "no surface of the new table"),
         (["train", "DATA", "--model", "nowhere", "--out", "OUT"], "nowhere"),
         (["wikipedia", "nowhere", "--vectors", "nowhere", "--out", "OUT"], "there is no corpus"),

@@ -156,7 +156,7 @@ def empty(path):
     ("spoil", "message"),
     [
         (damaged, "truncated or damaged"), (of_another_layout, "line 1 is not 'mention TAB"),
-        (of_another_language, "of another language"), (empty, "is empty"),
+        (of_another_language, "in another language"), (empty, "is empty"),
     ],
 )  # fmt: skip
 def test_a_dictionary_that_is_of_no_use(ebert, corpus, store, tmp_path, spoil, message):

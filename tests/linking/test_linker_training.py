@@ -258,7 +258,7 @@ def test_ctrl_c_loses_no_step(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         long_training(tmp_path, "stopped", "packed", say=stop)
-    assert told[-1].startswith("stopping: ")
+    assert told[-1].startswith("stopping after this step")
     [checkpoint] = (tmp_path / "stopped" / "checkpoints").iterdir()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     step = int(checkpoint.name.removeprefix("checkpoint-"))

@@ -94,7 +94,7 @@ def test_frequency_weights_equal_repeated_words(rng):
 
 
 def test_frequency_weights_need_counts(rng):
-    with pytest.raises(EbertError, match="does not know how often its words occur"):
+    with pytest.raises(EbertError, match="has no counts of its words"):
         Alignment.fit(store(rng.normal(size=(9, 2))), identity_pieces(9), np.eye(9), AlignmentOptions(weight_power=0.5))
 
 

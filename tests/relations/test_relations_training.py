@@ -226,7 +226,7 @@ def test_vectors_of_another_length_do_not_fit_the_unaligned_baselines(tiny_bert)
     vectors = Vectors.from_arrays(words=["was", "in"], word_vectors=np.eye(2, 3), entities=["Rome"],
                                   entity_vectors=np.ones((1, 3)))  # fmt: skip
     model = EBert.fit(tiny_bert, vectors)
-    with pytest.raises(EbertError, match=r"must be 16 long.*have 3"):
+    with pytest.raises(EbertError, match=r"must have dimension 16.*have 3"):
         RelationClassifier.fresh(model, mode="wikipedia2vec-concat", labels=["a", "b"])
     RelationClassifier.fresh(model, mode="concat", labels=["a", "b"])
     with pytest.raises(EbertError, match="unknown mode 'both'"):

@@ -188,9 +188,9 @@ def test_cutting_loses_nothing(text):
         ("zip.xml", b"PK\x03\x04" + bytes(100), "neither XML nor"),
         ("page.html", b"<!DOCTYPE html><html><body>404</body></html>", "not a MediaWiki export"),
         ("html.xml.gz", gzip.compress(b"<html></html>", mtime=0), "not a MediaWiki export"),
-        ("head.xml.bz2", b"BZh9", "nothing of it can be read"),
-        ("cut.xml.gz", gzip.compress(b"<mediawiki>" * 1000, mtime=0)[:30], "nothing of it can be read"),
-        ("wrong.xml.bz2", b"BZh91AY&SY" + bytes(100), "nothing of it can be read"),
+        ("head.xml.bz2", b"BZh9", "none of it can be read"),
+        ("cut.xml.gz", gzip.compress(b"<mediawiki>" * 1000, mtime=0)[:30], "none of it can be read"),
+        ("wrong.xml.bz2", b"BZh91AY&SY" + bytes(100), "none of it can be read"),
     ],
 )
 def test_what_is_no_dump_is_named(tmp_path, name, data, message):

@@ -28,7 +28,7 @@ class Entity:
 
     @property
     def oddity(self) -> str | None:
-        """What makes the title look like another one: letters of two scripts in a word, or characters nobody sees."""
+        """What makes the title look like another one: letters of two scripts in a word, or invisible characters."""
         return letters.oddity(self.title)
 
 

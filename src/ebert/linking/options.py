@@ -134,6 +134,7 @@ class WikipediaOptions(Options):
         0.1, "Prior from which on a part of a longer name means what that name was linked to.", low=0, high=1, cli=False
     )
     min_links: int = option(4, "Links of a document, at least.", low=1, cli=False)
+    names: bool = option(True, "Label names only. What is usually linked in lower case (steel, water) is no entity.")
     styles: float = option(
         0.25, "Share of the documents to train on that are in another style: lower case, no punctuation, a headline.",
         low=0, high=1,

@@ -2,10 +2,10 @@
 
     python benchmarks/bulk.py [--documents N] [--words N] [--shard-rows N] [--job encode|link] [--rounds N]
 
-Every engine does the same documents with the same model (the starter's). `start` is the time until the first shard is
-done: processes, imports, the model, and for Ray its own servers. The rate is that of the shards after the first of each
-worker, as a long job has it; of several rounds the fastest counts. The last line is the rate of Ray over that of the
-local engine, with the most workers.
+Every engine processes the same documents with the same model (the starter's). `start` is the time until the first shard
+is done: processes, imports, the model, and for Ray its own servers. The rate leaves out the first shard of each worker,
+so it is the rate of a long job. The fastest of several rounds counts. The last line is the rate of Ray divided by the
+rate of the local engine, with the most workers.
 """
 
 import argparse
@@ -52,7 +52,7 @@ class Stopwatch:
         yield advance
 
     def figures(self, workers: int) -> tuple[float, float]:
-        """Give the seconds until the first shard was done, and the rows a second after each worker's first."""
+        """Return the seconds until the first shard was done, and then the rows per second of each worker."""
         start = self.times[0][0]
         rest = self.times[workers:]
         begin = self.times[workers - 1][0]
@@ -60,7 +60,7 @@ class Stopwatch:
 
 
 def measure(engine: Engine, job: BulkJob, corpus: Path, out: Path, rows: int, workers: int) -> dict[str, Any]:
-    """Do a job and say how fast."""
+    """Run a job and return its speed."""
     watch = Stopwatch()
     began = time.monotonic()
     manifest = run(job, [corpus], out, read=ReadOptions(shard_rows=rows), engine=engine, watch=watch)

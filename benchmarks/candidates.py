@@ -2,14 +2,15 @@
 
     python benchmarks/candidates.py [--vectors STORE] [--data FILE] [--entities N] [--words N] [--lines N]
 
-Without a store one is made with N entities and as many surfaces, and without data a text of names and filler of it;
-with data (any layout that ebert link reads) the texts are those. Then all text is taken as one document, and a quarter
-of it: `ratio linear` is the time for a letter of the whole divided by that of the quarter. Time that is linear in the
-text gives 1.00, and less where names come again, since what was looked up is remembered; a square would give 4.
+Without a store, it makes one with N entities and as many surfaces. Without data (any layout that ebert link reads), it
+makes a text of names and filler. Then it takes all text as one document, and a quarter of it: `ratio linear` is the
+time per letter of the whole text divided by the time per letter of the quarter. If the time is linear in the text, this
+is 1.00, or less if names are repeated, because look-ups are cached; quadratic time would give 4.
 
-Then N lines of names are imported: as a dictionary, as a table in KnowBert's format, and in the way in which ebert 0.1
-read that format, which asks the store for each line. `ratio import` is the time of the last for a line, divided by that
-of the dictionary. How often names stand in a corpus is not counted here: that takes as long without a dictionary.
+Then it imports N lines of names: as a dictionary, as a table in KnowBert's format, and in the way in which ebert 0.1
+read that format, with a query to the store for each line. `ratio import` is the time per line of the last way, divided
+by that of the dictionary. Counting how often names occur in a corpus is not part of this: it takes as long without a
+dictionary.
 """
 
 import argparse
@@ -56,7 +57,7 @@ def main() -> None:
 
 
 def measure(store: Vectors, texts: list[str]) -> None:
-    """Find the spans of the texts, then of a quarter of them and of all as one long text each, nothing remembered."""
+    """Find spans in the texts, then in a quarter of them and in all of them as one long text each, without caches."""
     words = sum(len(text.split()) for text in texts)
     generator = MentionTable(store)
     start = time.process_time()
@@ -133,7 +134,7 @@ def made(path: Path, entities: int) -> Vectors:
 
 
 def filled(store: Vectors, words: int) -> str:
-    """Make a text of which every fifth word begins a name."""
+    """Make a text in which every fifth word begins a name."""
     random = np.random.default_rng(1)
     names = [name.partition(" (")[0] for name, _ in zip(*next(iter(store.chunks("entities"))), strict=True)]
     chosen = random.integers(0, len(names), words // 5).tolist()

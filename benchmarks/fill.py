@@ -2,8 +2,8 @@
 
     python benchmarks/fill.py [--questions N] [--rounds N] [--bert NAME]
 
-The bare forward gets the very batches that `EBert` makes, as wordpieces, and nothing is done with its logits. Rounds
-alternate between the contestants, and the fastest round of each counts.
+The bare forward gets the same batches that `EBert` makes, as wordpieces, and its logits are not used. Rounds alternate
+between the contestants, and the fastest round of each counts.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def bare(encoder: Encoder, model: EBert, passages: list[Passage], mode: Mode) ->
 
 
 def race(contestants: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
-    """Time everybody in turn, several times; give the fastest seconds of each."""
+    """Time all contestants in turn, several times; return the fastest time of each."""
     best = dict.fromkeys(contestants, float("inf"))
     for number in range(rounds + 1):
         for name, run in contestants.items():

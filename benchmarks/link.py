@@ -3,8 +3,8 @@
     python benchmarks/link.py [--spans N] [--words N] [--documents N] [--rounds N] [--bert NAME]
 
 A document has `--words` words and `--spans` potential spans; weights are those of BERT and entity vectors are random,
-which makes no difference to the time. Both strategies judge every span once (one round of refinement); the paper's way
-takes a pass of the encoder for each. Prints seconds a document and, in the last line, the ratio.
+which makes no difference to the time. Both strategies score every span once (one round of refinement); the paper's way
+takes a pass of the encoder for each span. Prints the seconds per document and, in the last line, the ratio.
 """
 
 import argparse
@@ -32,7 +32,7 @@ TITLES = [f"Entity {number}" for number in range(1000)]
 
 
 class Everywhere:
-    """Finds as many spans of one to three words as it is told, spread over the text."""
+    """Finds a given number of spans of one to three words, spread over the text."""
 
     def __init__(self, spans: int) -> None:
         self._spans = spans
@@ -54,7 +54,7 @@ def _choices(random: np.random.Generator) -> tuple[Choice, ...]:
 
 
 def random_model(bert: str) -> EBert:
-    """Give BERT with random entity vectors."""
+    """Return BERT with random entity vectors."""
     encoder = Encoder.load(bert)
     vectors = np.random.default_rng(0).normal(size=(len(TITLES), encoder.width)) * 0.05
     store = Vectors.from_arrays(entities=TITLES, entity_vectors=vectors)

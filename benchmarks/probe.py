@@ -1,13 +1,12 @@
-"""Probing: questions a second of `ebert`, of the transformers fill-mask pipeline and of lm-pub-quiz, side by side.
+"""Probing: questions per second of `ebert`, of the transformers fill-mask pipeline and of lm-pub-quiz, side by side.
 
     python benchmarks/probe.py [--questions 500] [--rounds 2] [--bert NAME] [--data LAMA]
 
-All are asked the same questions and choose among the same candidates: LAMA's, if it is at hand, or ones made up here.
-For each the fastest round counts, in rounds that alternate; lm-pub-quiz, which takes minutes, has one. The bare forward
-gets the very batches that `ebert` makes, as wordpieces, and nothing is done with its logits; as it comes, and with the
-MLM head on the masks only, which is how `ebert` runs it. lm-pub-quiz runs its
-TyQEvaluator, as its default scores a sentence for every candidate. `ebert` with 8-bit integers is there too, with its
-Hits@1.
+All get the same questions and choose among the same candidates: LAMA's, if LAMA is available, or made-up ones. Rounds
+alternate, and the fastest round of each counts; lm-pub-quiz, which takes minutes, has one round. The bare forward gets
+the same batches that `ebert` makes, as wordpieces, and its logits are not used. It runs once as it is, and once with
+the MLM head only on the masks, which is how `ebert` runs it. lm-pub-quiz runs its TyQEvaluator, because its default
+scores a sentence for every candidate. `ebert` also runs with 8-bit integers, and its Hits@1 is printed.
 """
 
 import argparse
@@ -92,7 +91,7 @@ def bare(ours: Ours, encoder: Encoder, *, masks_only: bool) -> Callable[[], None
 
 
 def pipeline(model: EBert, questions: Sequence[Question], words: Sequence[str], batch: int) -> Callable[[], None]:
-    """Return what asks transformers' pipeline."""
+    """Return a function that asks transformers' pipeline."""
     from transformers import pipeline as make
 
     build: Any = make  # its types know no tokenizer but by name
@@ -103,7 +102,7 @@ def pipeline(model: EBert, questions: Sequence[Question], words: Sequence[str], 
 
 
 def lm_pub_quiz(model: EBert, questions: Sequence[Question], words: Sequence[str]) -> Callable[[], None] | None:
-    """Return what asks lm-pub-quiz, if it is installed."""
+    """Return a function that asks lm-pub-quiz, if it is installed."""
     try:
         from lm_pub_quiz.evaluators.tyq_evaluator import TyQEvaluator
     except ImportError:
@@ -118,7 +117,7 @@ def lm_pub_quiz(model: EBert, questions: Sequence[Question], words: Sequence[str
 
 
 def race(contestants: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
-    """Time everybody in turn, several times; give the fastest seconds of each."""
+    """Time all contestants in turn, several times; return the fastest time of each."""
     fastest = dict.fromkeys(contestants, float("inf"))
     for number in range(rounds):
         for name, run in contestants.items():

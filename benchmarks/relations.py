@@ -2,11 +2,11 @@
 
     python benchmarks/relations.py [--bert NAME] [--model FOLDER] [--mode MODE] [--steps N] [--rounds N] [--data FILE]
 
-The bare loop is what one would write by hand: AutoModelForSequenceClassification, input ids that are cut and padded
-beforehand, fused AdamW, a linear schedule, clipping; wordpiece vectors fixed as in ours. Ours is the whole path: the
-Trainer, entities from the store, our batches. Both take turns, and the figures are medians over the steps of all
-rounds, in wall time and in CPU time (which other work on the machine disturbs less).
-Without --data it makes up sentences with the lengths of FewRel's.
+The bare loop is what you would write by hand: AutoModelForSequenceClassification, input ids that are cut and padded
+beforehand, fused AdamW, a linear schedule, clipping, and fixed wordpiece vectors as in ours. Ours is the whole path:
+the Trainer, entities from the store, our batches. Both take turns, and the figures are medians over the steps of all
+rounds, in wall time and in CPU time (which other work on the machine affects less). Without --data it makes up
+sentences with the lengths of FewRel's.
 """
 
 import argparse
@@ -38,7 +38,7 @@ Times = list[tuple[float, float]]  # wall, CPU
 
 
 def made_up(count: int) -> list[Sample]:
-    """Give sentences of 12 to 45 words with two names in them."""
+    """Return sentences of 12 to 45 words with two names in them."""
     draw = random.Random(0)
     samples = []
     for number in range(count):
@@ -61,14 +61,14 @@ class Watch(Keeper):
 
 
 def steps(times: Times) -> Times:
-    """Give the differences; the first step, which also warms up, has no one before it."""
+    """Return the differences; the first step, which is also the warm-up, has none."""
     return [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(times)]
 
 
 def ours(
     model: EBert, samples: list[Sample], mode: str, options: RelationTrainingOptions
 ) -> tuple[Times, list[list[int]]]:
-    """Train one epoch by the Trainer; also give the lengths in its batches."""
+    """Train one epoch with the Trainer; also return the lengths in its batches."""
     classifier = RelationClassifier.fresh(model, mode=mode, labels=labels_of(samples, "the benchmark"))
     prepared = classifier.inputs.prepare(samples)
     sampler = LengthSampler([len(one) for one in prepared], batch=options.batch, seed=options.seed)

@@ -3,9 +3,9 @@
     python benchmarks/serve.py [--model starter] [--modes concat] [--rounds N] [--requests 10000]
 
 One process serves the same model twice, on two ports: once batching the requests of its clients, once not. Rounds
-alternate between the two, and the faster round of each counts. A client sends its next request as soon as it has its
-answer, and every answer is compared with what the model gives for that very text alone. At last `--requests` more are
-sent, and the memory of the service is shown as they go.
+alternate between the two, and the fastest round of each counts. A client sends its next request when it has the answer
+to the last one, and every answer is compared with the model's answer to that text alone. At the end, `--requests` more
+requests are sent, and the memory of the service is printed meanwhile.
 """
 
 import argparse
@@ -42,7 +42,7 @@ CLOSE = 0.01  # probabilities of the same text in another batch differ by roundi
 
 @dataclass
 class Result:
-    """What came of a round."""
+    """The result of a round."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Result:
 
 
 class Bench:
-    """Clients of a service, and what each text is answered if it is asked alone."""
+    """Clients of a service, and the answer to each text if it is asked alone."""
 
     def __init__(self, modes: list[str] | None) -> None:
         pairs = itertools.product(TEMPLATES, NAMES)
@@ -77,7 +77,7 @@ class Bench:
         writer.close()
 
     async def round(self, port: int, clients: int, count: int) -> Result:
-        """Let clients send so many requests in all."""
+        """Let clients send this many requests in total."""
         result, numbers = Result(), iter(range(count))
         start = time.perf_counter()
         await asyncio.gather(*(self._client(port, numbers, result, offset) for offset in range(clients)))
@@ -129,7 +129,7 @@ def _same(answer: Any, expected: Any) -> bool:
 
 
 def memory(process: int) -> float:
-    """Give the memory of a process in MB, where the system tells."""
+    """Return the memory of a process in MB, if the system can tell."""
     status = Path(f"/proc/{process}/status")
     found = re.search(r"VmRSS:\s+(\d+) kB", status.read_text()) if status.exists() else None
     return int(found[1]) / 1024 if found else float("nan")

@@ -1,13 +1,13 @@
-"""What the spaCy pipe costs over calling the linker, with the same linker and the same texts.
+"""What the spaCy pipe costs, compared with calling the linker directly, with the same linker and the same texts.
 
     python benchmarks/spacy_pipe.py [--linker LINKER] [--texts N] [--rounds N]
 
 `ebert.Linker` on all texts and ``nlp.pipe`` of a blank English pipeline with the pipe in it take turns, and the fastest
-round of each counts, in CPU time, which other programs disturb least. The third row is what the pipe adds, by itself:
-tokens, and links that were found before set as entities. The links of both ways are compared. The last line is the
-linker's time divided by the pipeline's: 1.00 is a pipe that costs nothing.
+round of each counts, in CPU time, which other programs affect least. The third row is the work that the pipe adds, by
+itself: making tokens, and setting links that were found before as entities. The links of both ways are compared. The
+last line is the linker's time divided by the pipeline's: 1.00 means that the pipe costs nothing.
 
-(The file is not called spacy.py, as Python would then take it for spaCy.)
+(The file is not called spacy.py, because Python would then import it as spaCy.)
 """
 
 import argparse

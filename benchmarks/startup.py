@@ -2,8 +2,8 @@
 
     python benchmarks/startup.py [--rounds N] [--bert NAME]
 
-Every run is a new process. Rounds alternate between the contestants, and the fastest run of each counts. The commands
-that load no model are timed too, in seconds, beside Python that starts and imports numpy.
+Every run is a new process. Rounds alternate between the contestants, and the fastest run of each counts. Commands that
+load no model are also timed, in seconds, beside a Python process that only imports numpy.
 """
 
 import argparse
@@ -36,7 +36,7 @@ print(list(zip(tokenizer.convert_ids_to_tokens(pieces), values.tolist())))
 
 
 def race(contestants: dict[str, list[str]], rounds: int) -> dict[str, tuple[float, float]]:
-    """Run everybody in turn, several times; give the fewest seconds of each, by the clock and of the processor."""
+    """Run all contestants in turn, several times; return the least wall-clock and CPU seconds of each."""
     best = dict.fromkeys(contestants, (float("inf"), float("inf")))
     for _ in range(rounds):
         for name, command in contestants.items():

@@ -38,7 +38,7 @@ TARGETS = {"open": 0.5, "look-ups": 2.0, "memory": 500.0}
 
 
 def word(number: int) -> str:
-    """Give the number's own made-up word."""
+    """Return the made-up word for a number."""
     parts = []
     number += len(SYLLABLES)  # at least two syllables
     while number:
@@ -48,7 +48,7 @@ def word(number: int) -> str:
 
 
 def titles(count: int) -> Iterator[list[str]]:
-    """Give different titles of one to three words, some of them common, batch by batch."""
+    """Yield batches of different titles of one to three words, some of them common."""
     common = [word(number) for number in range(100_000)]
     for start in range(0, count, BATCH):
         rng = np.random.default_rng(start)
@@ -62,7 +62,7 @@ def titles(count: int) -> Iterator[list[str]]:
 
 
 def blocks(count: int, dimension: int, dtype: type[np.floating[Any]]) -> Iterator[NDArray[Any]]:
-    """Give vectors, batch by batch: random ones, shifted from batch to batch so that no two are the same."""
+    """Yield batches of random vectors, shifted from batch to batch so that no two are the same."""
     block = np.random.default_rng(0).standard_normal((BATCH, dimension)).astype(dtype)
     for start in range(0, count, BATCH):
         shifted = np.roll(block, start // BATCH, axis=1)
@@ -71,7 +71,7 @@ def blocks(count: int, dimension: int, dtype: type[np.floating[Any]]) -> Iterato
 
 
 def make_large(path: Path, entities: int, dimension: int) -> float:
-    """Make the large store, in bounded memory; give the seconds it took."""
+    """Make the large store, in bounded memory; return the seconds it took."""
     began = time.perf_counter()
     sample = set(np.random.default_rng(1).choice(entities, min(LOOKUPS, entities), replace=False).tolist())
     names: list[str] = []
@@ -88,7 +88,7 @@ def make_large(path: Path, entities: int, dimension: int) -> float:
 
 
 def make_model(entities: int, dimension: int) -> tuple[Any, list[str]]:
-    """Make a model of Wikipedia2Vec; give it and some of its titles."""
+    """Make a model of Wikipedia2Vec; return it and some of its titles."""
     import marisa_trie
     from wikipedia2vec import Wikipedia2Vec
     from wikipedia2vec.dictionary import Dictionary
@@ -169,7 +169,7 @@ MEASURES = {
 
 
 def anonymous_memory() -> float:
-    """Give the megabytes of memory of this process that are not the page cache of a file."""
+    """Return the megabytes of memory of this process that are not the page cache of a file."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) / 1024
@@ -177,7 +177,7 @@ def anonymous_memory() -> float:
 
 
 def measured(what: str, path: Path, names: list[str], times: int = 1) -> dict[str, float]:
-    """Measure in fresh processes; give the best of each figure."""
+    """Measure in fresh processes; return the best of each figure."""
     runs = []
     for _ in range(times):
         command = [sys.executable, __file__, "--measure", what, str(path)]
@@ -187,7 +187,7 @@ def measured(what: str, path: Path, names: list[str], times: int = 1) -> dict[st
 
 
 def forget(path: Path) -> None:
-    """Ask the system to drop what it keeps of a folder's files in memory, as if they had not been read today."""
+    """Ask the system to drop a folder's files from its page cache."""
     for file in path.iterdir():
         with file.open("rb") as opened:
             os.fsync(opened.fileno())
@@ -198,7 +198,7 @@ def forget(path: Path) -> None:
 
 
 def machine() -> str:
-    """Say what this runs on."""
+    """Return a description of the machine."""
     cpu = platform.processor() or platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -236,7 +236,7 @@ def large(folder: Path, entities: int, dimension: int) -> None:
 
 
 def compare(folder: Path) -> dict[str, float]:
-    """Measure Wikipedia2Vec and this package beside each other; give how many times faster ours is."""
+    """Measure Wikipedia2Vec and this package side by side; return how many times faster ours is."""
     try:
         import wikipedia2vec  # noqa: F401
     except ImportError:

@@ -1,16 +1,16 @@
-"""How fast linking is by today's defaults and by those of the first edition, and how much memory that takes.
+"""How fast linking is with today's defaults and with those of the first edition, and how much memory it takes.
 
     python benchmarks/throughput.py [--model MODEL] [--linker LINKER] [--data DATA] [--documents N] [--entities N]
 
-The first edition linked with whole weights in three rounds, in float32, with the mask and markers for each span. Today
-there is an adapter, one round, the mask alone, and the number type that the processor is fast at. Both linkers are made
-of the same MODEL, the starter if none is given, and are not trained, which makes no difference to the time. With
-LINKER, a folder of `ebert link train`, three rounds of that one are compared to one. DATA has any layout that
-`ebert link` reads; without it the text is a made-up one. With `--entities` the store is copied and filled up with
-made-up entities to that many. Every row is a process of its own, so that its peak memory is its own: all that was
-resident, files mapped into memory included. Opening the linker is not counted in the time. Rows take turns
-(`--repeats`), and the fastest of each counts. The last lines have the ratio of the times, and that of the times of the
-processor, which other work on the machine disturbs less.
+The first edition linked with full weights in three rounds, in float32, with the mask and markers for each span. Today
+there is an adapter, one round, the mask alone, and the number type that suits the processor. Both linkers are made from
+the same MODEL (default: the starter) and are not trained, which makes no difference to the time. With LINKER, a folder
+made by `ebert link train`, three rounds of this linker are compared with one. DATA has any layout that `ebert link`
+reads; without it, the text is made up. With `--entities`, the store is copied and filled up with made-up entities to
+this number. Every row runs in its own process, so that the peak memory is that of the row: all resident memory,
+including mapped files. Opening the linker is not included in the time. Rows take turns (`--repeats`), and the fastest
+run of each counts. The last lines have the ratio of the wall times and of the CPU times, which other work on the
+machine affects less.
 """
 
 import argparse
@@ -43,7 +43,7 @@ TEXT = (
 
 
 def filled(store: Vectors, path: Path, entities: int) -> Path:
-    """Copy a store, with made-up entities up to that many; one that has as many stays where it is."""
+    """Copy a store and add made-up entities up to this number; a store that has as many is used as it is."""
     missing = entities - len(store)
     if missing <= 0:
         return store.path
@@ -67,7 +67,7 @@ def opened(row: str, model: str, linker: str | None, store: str) -> Linker:
 
 
 def measure(row: str, store: str, options: argparse.Namespace) -> None:
-    """Link, and print what it took; one process, one row."""
+    """Link, and print time and memory; one process for each row."""
     linker = opened(row, options.model, options.linker, store)
     made_up = [Document(str(number), TEXT) for number in range(options.documents)]
     data = options.data

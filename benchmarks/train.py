@@ -3,13 +3,13 @@
     python benchmarks/train.py [--dump FILE.xml.bz2] [--pages 3000] [--dim 300] [--threads 2] [--epochs 1] [--keep DIR]
 
 Both get the same dump file, keep case, have the same minimum counts and subsampling, and train the three objectives
-of the paper (words, link graph, anchors). Each runs in processes of its own. "train loop" compares words a second
-between the first word and the last, without start-up and saving; words are counted before subsampling, in our
-tokenisation, for both. "dump to vectors" compares the wall time of everything, interpreters starting included.
+of the paper (words, link graph, anchors). Each runs in its own processes. "train loop" compares words per second
+between the first word and the last, without start-up and saving; for both, words are counted before subsampling, in our
+tokenisation. "dump to vectors" compares the wall time of everything, including the start of the interpreters.
 
-The dump is the first pages of one in ../shared/data unless another is given; --pages 0 takes all of it. With several
---rounds the fastest loop and the fastest whole of each count. What other processes took of the machine meanwhile is
-printed, too: ratios from a busy machine mean little.
+The dump is the first pages of one in ../shared/data, unless you give another; --pages 0 takes all pages. With several
+--rounds, the fastest loop and the fastest whole run of each count. The script also prints how busy other processes kept
+the machine: ratios from a busy machine mean little.
 """
 
 import argparse
@@ -38,7 +38,7 @@ CHUNK = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What both are told to do."""
+    """What both have to do."""
 
     dim: int = 300
     threads: int = 2
@@ -53,7 +53,7 @@ class Setting:
 
 
 def cut(dump: Path, pages: int, out: Path) -> int:
-    """Write the first pages of a dump as a dump of its own; give how many there were."""
+    """Write the first pages of a dump to a new dump; return how many there were."""
     count = 0
     with bz2.open(dump, "rb") as source, bz2.open(out, "wb") as target:
         for line in source:
@@ -90,7 +90,7 @@ class Watch:
 
 
 def train_theirs(setting: Setting, dump: Path, folder: Path) -> dict[str, Any]:
-    """Do what `wikipedia2vec train` does, stage by stage; give seconds and counts. Finished stages are not repeated."""
+    """Do what `wikipedia2vec train` does, by stage; return seconds and counts. Finished stages are not repeated."""
     import multiprocessing
 
     from wikipedia2vec import wikipedia2vec as module
@@ -161,7 +161,7 @@ def train_theirs(setting: Setting, dump: Path, folder: Path) -> dict[str, Any]:
 
 
 def measure_theirs(setting: Setting, dump: Path, folder: Path) -> tuple[dict[str, Any], float]:
-    """Run Wikipedia2Vec in a fresh process; give what it says and the wall time."""
+    """Run Wikipedia2Vec in a fresh process; return what it prints and the wall time."""
     folder.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
     told = json.dumps({**asdict(setting), "dump": str(dump), "folder": str(folder)})
@@ -175,7 +175,7 @@ def measure_theirs(setting: Setting, dump: Path, folder: Path) -> tuple[dict[str
 
 
 def measure_ours(setting: Setting, dump: Path, folder: Path, *, seed: int = 0) -> tuple[dict[str, Any], float]:
-    """Build the corpus, unless it is there, and train; give what the training says, and the wall time."""
+    """Build the corpus, unless it exists, and train; return the training's report and the wall time."""
     corpus, store = folder / "corpus", folder / "store"
     stages: dict[str, float] = {}
     began = time.perf_counter()
@@ -193,7 +193,7 @@ def measure_ours(setting: Setting, dump: Path, folder: Path, *, seed: int = 0) -
 
 
 def training(setting: Setting) -> list[object]:
-    """Give the options of `ebert vectors train` that make it do what Wikipedia2Vec does.
+    """Return the options of `ebert vectors train` that make it do what Wikipedia2Vec does.
 
     For each page, Wikipedia2Vec lets 10 entities of the whole dictionary predict all their neighbours in the link
     graph, which comes to a few visits of every entity in an epoch. Ours repeats the objectives of entities as often.
@@ -208,7 +208,7 @@ def training(setting: Setting) -> list[object]:
 
 
 def ebert(*arguments: object) -> str:
-    """Run a command of ours; give what it prints."""
+    """Run an ebert command; return what it prints."""
     command = [sys.executable, "-m", "ebert", *map(str, arguments)]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
@@ -224,7 +224,7 @@ NAMES = {"theirs": "Wikipedia2Vec", "ours": "ebert"}
 
 
 def word_pairs(corpus: Path, *, window: int, sample: float, min_count: int) -> tuple[float, float]:
-    """Give how many words a word is trained to predict: in windows of 1 to `window`, and in windows of 1.
+    """Return how many words a word is trained to predict: in windows of 1 to `window`, and in windows of 1.
 
     An expectation over subsampling and over the windows' sizes, in the text of a corpus.
     """
@@ -245,7 +245,7 @@ def word_pairs(corpus: Path, *, window: int, sample: float, min_count: int) -> t
 
 
 def matrix_rate(threads: int) -> float:
-    """Give the machine's float32 matrix product, in GFLOP/s."""
+    """Return the machine's float32 matrix product, in GFLOP/s."""
     import torch
 
     torch.set_num_threads(threads)
@@ -269,14 +269,14 @@ def machine() -> str:
 
 
 class Busy:
-    """Watches how busy the machine is with anything but this process and those it started."""
+    """Watches how busy the machine is with processes other than this one and its children."""
 
     def __init__(self) -> None:
         """Begin to watch."""
         self._began, self._busy, self._own = time.time(), _busy_seconds(), _own_seconds()
 
     def others(self) -> float:
-        """Give how many cores others have kept busy."""
+        """Return how many cores others have kept busy."""
         used = _busy_seconds() - self._busy - (_own_seconds() - self._own)
         return max(0.0, used / (time.time() - self._began))
 
@@ -295,7 +295,7 @@ def _own_seconds() -> float:
 
 
 def show(name: str, told: dict[str, Any], whole: float, setting: Setting) -> None:
-    """Print what one of the two did, and how long each stage took."""
+    """Print the results of one of the two, and how long each stage took."""
     print(f"  {NAMES[name]}: {told['vocabulary']:,} words, {told['entities']:,} entities, "
           f"{told['words'] / setting.epochs:,.0f} words of text by its own count")  # fmt: skip
     for stage, seconds in {**told["stages"], "everything": whole}.items():

@@ -1,13 +1,13 @@
-"""Measure what adding by a description gives: hide trained entities, add them back from the openings of their pages.
+"""Measure how good vectors from descriptions are: hide trained entities, add them back from their pages' openings.
 
     python experiments/adding.py STORE CORPUS [--entities 300] [--align paper] [--data ../shared/data/lama.tar.xz]
         [--out results/adding.json]
 
-Of the subjects of LAMA's questions that have a vector in STORE and a page in CORPUS, a fixed pseudo-random choice is
-taken. Each gets a new vector by `vectors.add(title, description=...)` with the words of its page's opening, in an
-overlay of its own: STORE is not changed. The new vectors are compared with the trained ones (cosine, rank of the
-trained one of the same entity among all), and all questions about these subjects are asked with the trained vectors,
-with the new ones and without any. The output vectors of the words were trained with these entities among 10^5 others.
+The script takes a fixed pseudo-random choice of the subjects of LAMA's questions that have a vector in STORE and a page
+in CORPUS. Each gets a new vector by `vectors.add(title, description=...)` with the words of its page's opening, in a
+separate overlay: STORE is not changed. The new vectors are compared with the trained ones (cosine, and rank of the
+entity's trained vector among all), and all questions about these subjects are asked with the trained vectors, with the
+new vectors and without any. The output vectors of the words were trained with these entities among 10^5 others.
 """
 
 import argparse
@@ -47,7 +47,7 @@ class Hidden:
 
 
 def openings(corpus: Corpus, titles: set[str], words: int) -> dict[str, str]:
-    """Give the first words of the pages with these titles, as far as there are such pages."""
+    """Return the first words of the pages with these titles, if there are such pages."""
     numbers = {number: title for number, title in enumerate(corpus.entities) if title in titles}
     starts = np.asarray(corpus.paragraphs)[np.asarray(corpus.page_paragraphs)]  # (pages + 1,) tokens
     names, found = corpus.words, {}
@@ -122,7 +122,7 @@ def hits(questions: Sequence[Question], answers: Sequence[str], base: Sequence[s
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Do everything, printing as it goes; give all figures."""
+    """Run everything and print the progress; return all figures."""
     store, corpus, lama = Vectors.open(options.store), Corpus.open(options.corpus), load(options.data)
     examiner = Examiner(options.bert, lama.vocabulary or [], cache=options.cache)
     asked = choose(lama.questions, examiner.candidates, [store.__contains__], None).questions

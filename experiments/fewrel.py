@@ -6,10 +6,10 @@
     python experiments/fewrel.py --publish results/fewrel
 
 The variants differ in their mode only: three epochs, learning rate 5e-5, seed 0, the best epoch by a fixed 2,000 of the
-dev samples, then all 16,000 test samples. The store must have dimension 768, as the unaligned baselines need it. Hours
-on two cores; run it again to go on. Runs stand in FOLDER (default EBERT_HOME/experiments/fewrel).
+dev samples, then all 16,000 test samples. The store must have dimension 768, because the unaligned baselines need it.
+It takes hours on two cores; run it again to continue. Runs are in FOLDER (default: EBERT_HOME/experiments/fewrel).
 
---words tells how often the words of a mention alone lead to its entity, where the table of --ids knows that.
+--words prints how often the words of a mention alone lead to its entity, if the table of --ids knows the entity.
 
 --search shows `ebert relations search` on a small part: 400 training and 240 dev samples.
 
@@ -57,7 +57,7 @@ def ebert(*arguments: object) -> None:
 
 
 def unpack(archive: Path, work: Path) -> Path:
-    """Give the folder with the three files of FewRel."""
+    """Return the folder with the three files of FewRel."""
     folder = work / "fewrel"
     if not (folder / "test.json").exists():
         work.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def unpack(archive: Path, work: Path) -> Path:
 
 
 def align(store: Path, bert: str, model: Path) -> None:
-    """Fit W, or see that the model that is there belongs to the store."""
+    """Fit W, or check that the existing model belongs to the store."""
     if not (store / "store.json").exists():
         sys.exit(f"there is no store at {store}; train one with 'make vectors', or give --store")
     vectors = Vectors.open(store)
@@ -101,7 +101,7 @@ def words(data: Path, store: Path, ids: Path) -> None:
 
 
 def train(name: str, data: Path, work: Path, ids: Path) -> None:
-    """Train a run, go on with it, or find it complete; then evaluate it on the whole test set."""
+    """Train a run, continue it, or find it complete; then evaluate it on the whole test set."""
     mode, epochs = RUNS[name]
     run = work / "runs" / name
     ebert("relations", "train", data, "--model", work / "model", "--mode", mode, "--epochs", epochs,

@@ -2,16 +2,17 @@
 
     python experiments/hubs.py starter ENWIKI_VECTORS > results/hubs.txt
 
-A hub is one of the 50 entities that are most often among the ten nearest of the entities that are asked about, which
-are drawn at random. The corrections re-order the nearest by cosine and are computed from a sample of the store, as in
+A hub is one of the 50 entities that are most often among the ten nearest of the query entities, which are drawn at
+random. The corrections re-order the nearest by cosine and are computed from a sample of the store, as in
 `ebert.vectors.neighbours`:
 
   csls   2 cos(x, y) - r(y), r: the mean cosine of y to its ten nearest in the sample (Conneau et al., 2018)
   isf    cos(x, y) - log(mean of exp(beta cos(y, z)) over z in the sample) / beta: inverted softmax (Smith et al., 2017)
   mean   cos(x, y) - mean of cos(y, z) over z in the sample
 
-`chance` is what lists of random entities would give. `same kind` is a check that what comes instead of the hubs is
-no worse: where an entity and its neighbour have brackets in their titles, such as "(film)", the share with the same.
+`chance` is the figure for lists of random entities. `same kind` checks that the neighbours in place of the hubs are no
+worse: of the pairs in which an entity and its neighbour both have brackets in their titles, such as "(film)", it is the
+share with the same brackets.
 """
 
 import argparse
@@ -50,7 +51,7 @@ def pool_of(vectors: Vectors, queries: NDArray[np.int64], pool: int) -> tuple[ND
 
 
 def penalties(vectors: Vectors, rows: NDArray[np.int64], size: int) -> dict[str, NDArray[Any]]:
-    """Return what each way takes off the cosine of some rows."""
+    """Return what each way subtracts from the cosine of some rows."""
     sample = Sample(vectors.entity_matrix, size)
     off: dict[str, list[NDArray[Any]]] = {"csls": [], "isf": [], "mean": []}
     for start in range(0, len(rows), 2000):

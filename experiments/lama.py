@@ -3,13 +3,13 @@
     python experiments/lama.py STORE... --data ../shared/data/lama.tar.xz
         [--align paper --align weight_power=0.6,intercept=1,length=2 ...] [--tune] [--per-relation 100] [--out FILE]
 
-Of each of the 44 relations it takes a fixed pseudo-random choice of the questions whose subject, as LAMA writes it, is
-a title or a redirect in all stores (or in those of --covered-by). Answers come from LAMA's candidate vocabulary, as far
-as it is single wordpieces. Hits@1 is the mean over relations: of all questions, and of those whose answer is not a part
-of the subject's name (the paper's string-match filter).
+For each of the 44 relations, it takes a fixed pseudo-random choice of the questions whose subject, as LAMA writes it,
+is a title or a redirect in all stores (or in those of --covered-by). Answers come from the words of LAMA's candidate
+vocabulary that are single wordpieces. Hits@1 is the mean over relations: for all questions, and for those whose answer
+is not part of the subject's name (the paper's string-match filter).
 
-With --tune the best of several alignments is chosen on one half of the relations and reported on the other, both ways.
-Without stores it measures plain BERT alone, on any questions.
+With --tune, the best of several alignments is chosen on one half of the relations and reported on the other half, in
+both directions. Without stores, it measures plain BERT alone, on any questions.
 """
 
 import argparse
@@ -60,7 +60,7 @@ class Examiner:
         return EBert.fit(self.encoder, store, options=options)
 
     def ask(self, model: EBert, questions: Sequence[Question], mode: Mode, what: str = "questions") -> list[str]:
-        """Give the best answer to each question."""
+        """Return the best answer to each question."""
         began = time.perf_counter()
         answers: list[str] = []
         with progress(what, total=len(questions), unit="questions") as advance:
@@ -73,7 +73,7 @@ class Examiner:
         return answers
 
     def plain(self, questions: Sequence[Question]) -> list[str]:
-        """Give plain BERT's answers, from the cache as far as it has them."""
+        """Return plain BERT's answers, from the cache if it has them."""
         known: dict[str, str] = json.loads(self._cache.read_text(encoding="utf-8")) if self._cache.exists() else {}
         new = list({q.text: q for q in questions if q.text not in known}.values())
         self.rate = math.nan
@@ -171,7 +171,7 @@ HEAD = (
 def measure(
     examiner: Examiner, store: Vectors, options: AlignmentOptions, questions: Sequence[Question], mode: Mode = "concat"
 ) -> tuple[list[str], dict[str, Any]]:
-    """Fit W and ask; give the answers and how well W fits."""
+    """Fit W and ask; return the answers and how well W fits."""
     model = examiner.fit(store, options)
     assert model.alignment is not None
     return examiner.ask(model, questions, mode, f"{store.path.name} {mode}"), asdict(model.alignment.report)
@@ -190,7 +190,7 @@ def compare(
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Do everything, printing as it goes; give all figures."""
+    """Run everything and print the progress; return all figures."""
     lama = load(options.data)
     stores = {str(path): Vectors.open(path) for path in options.stores}
     covering = [Vectors.open(path) for path in options.covered_by] or list(stores.values())

@@ -1,10 +1,10 @@
-"""What matters when W is learned through the encoder: one option changed at a time, judged on held-out passages.
+"""What matters when W is learned through the encoder: one option changed at a time, evaluated on held-out passages.
 
     python experiments/learning.py STORE CORPUS --work DIR --leave-out lama.tar.xz [--steps 300] [--rows NAME...]
         [--seeds 3] [--out results/learning.txt]
 
 Each row starts from the same least squares and learns for the same number of steps. The figures are the mean losses of
-masked words in passages of pages that were not learned from. Rows that are in DIR already are not learned again.
+masked words in passages from held-out pages. Rows that are already in DIR are not learned again.
 """
 
 import argparse

@@ -1,17 +1,17 @@
-"""The linker of the results: trained on Wikipedia's links, judged on four sets beside its baselines. One command.
+"""The linker of the results, in one command: trained on Wikipedia's links, evaluated on four sets beside its baselines.
 
     python experiments/linking.py --work /tmp/linking --out results/linking [--dictionary corenlp] [--rows ...]
 
 It takes the store, the model with the learned W and the corpus that `make vectors` leaves in EBERT_HOME, the dumps and
 the sets of ../shared/data. Steps: make training documents of articles that are in no set; count the mention table
-without the articles of the sets, the held-out ones and those of the training documents, whose own links would else be
-known to it, perhaps with a dictionary from outside; train every linker on the same documents; judge each on every set,
-end to end and with given mentions; compare by a paired bootstrap over documents. Whatever is complete is not done
-again, and a training that was stopped goes on, so run it again to go on (other options want another --work). Writes
-OUT.json, OUT.md and a plot of the convergence after every row.
+without the articles of the sets, the held-out articles and the training articles (otherwise the table would contain
+their links), and optionally with an external dictionary; train every linker on the same documents; evaluate each on
+every set, end to end and with given mentions; compare by a paired bootstrap over documents. To continue after a stop,
+run it again: complete steps are not repeated, and a stopped training continues (other options need another --work).
+Writes OUT.json, OUT.md and a plot of the convergence after every row.
 
-The baselines without W are those of the paper with `--vectors` as wide as BERT (`all768` of `make vectors`) and
-`--model` of least squares (`ebert align`).
+The baselines without W are the paper's if `--vectors` are as wide as BERT (`all768` of `make vectors`) and `--model` is
+fitted by least squares (`ebert align`).
 """
 
 import argparse
@@ -119,7 +119,7 @@ def ebert(*arguments: object) -> None:
 
 
 def recipe(options: argparse.Namespace) -> dict[str, Any]:
-    """Say what the results depend on."""
+    """Return what the results depend on."""
     store = Vectors.open(options.vectors)
     return {
         **{name: getattr(options, name) for name in LASTING},
@@ -132,7 +132,7 @@ def recipe(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def claim(options: argparse.Namespace) -> dict[str, Any]:
-    """See that what is in the working folder was made in the same way; give what the results depend on."""
+    """Check that the working folder was made in the same way; return what the results depend on."""
     facts, path = recipe(options), options.work / "recipe.json"
     if path.exists() and (changes := differences(files.read_json(path, "a working folder"), facts)):
         raise SystemExit(f"{options.work} was made with other options: {'; '.join(changes)}; choose another --work")
@@ -174,12 +174,12 @@ def prepare(work: Path, options: argparse.Namespace) -> dict[str, Path]:
 
 
 def folder(name: str) -> str:
-    """Give the name of a row as that of a folder."""
+    """Return the name of a row as the name of a folder."""
     return name.replace(" ", "-").lower()
 
 
 def train(row: Row, work: Path, options: argparse.Namespace) -> Path:
-    """Train the linker of a row, go on with it, or find it complete; give its folder."""
+    """Train the linker of a row, continue it, or find it complete; return its folder."""
     if row.trained:
         return train(BY_NAME[row.trained], work, options)
     if row.training is None:
@@ -197,7 +197,7 @@ def train(row: Row, work: Path, options: argparse.Namespace) -> Path:
 
 
 def tool(row: Row, linker: Path, work: Path) -> Links:
-    """Open what a row judges; the prior's threshold and rule are tuned on held-out Wikipedia."""
+    """Open the linker of a row; the prior's threshold and rule are tuned on held-out Wikipedia."""
     if row.name != PRIOR:
         return Linker.from_pretrained(linker, rounds=row.rounds, variant=row.variant, mask=row.mask)
     store = Vectors.open(work / "vectors")
@@ -209,7 +209,7 @@ def tool(row: Row, linker: Path, work: Path) -> Links:
 
 
 def judge_all(row: Row, linker: Path, sets: dict[str, Path], options: argparse.Namespace) -> dict[str, Any]:
-    """Judge a linker on every set, end to end and with given mentions; what is in a file already is not done again."""
+    """Evaluate a linker on every set, end to end and with given mentions; skip what is in a file already."""
     found: dict[str, Any] = {}
     opened: Links | None = None
     for name, data in sets.items():
@@ -232,17 +232,17 @@ def judge_all(row: Row, linker: Path, sets: dict[str, Path], options: argparse.N
 
 
 def figures(work: Path, row: str, name: str, kind: str) -> Path:
-    """Give the file with the figures of a row on a set."""
+    """Return the file with the figures of a row on a set."""
     return work / "figures" / f"{folder(row)}-{name}-{folder(kind)}.json"
 
 
 def held_against(rows: Collection[str]) -> str:
-    """Give the row that is held against the baselines, or nothing."""
+    """Return the row that is compared with the baselines, or None."""
     return next((name for name in OURS if name in rows), "")
 
 
 def compare(work: Path, rows: Collection[str], sets: Iterable[str]) -> dict[str, Any]:
-    """Give by how much the trained linker is better than each baseline, with 95 % intervals."""
+    """Return by how much the trained linker is better than each baseline, with 95 % intervals."""
     compared: dict[str, Any] = {}
     ours = held_against(rows)
     for other in AGAINST if ours else ():
@@ -318,7 +318,7 @@ def main() -> None:
 
 
 def write(out: Path, result: dict[str, Any]) -> None:
-    """Write what there is so far."""
+    """Write the results so far."""
     files.write_json(out.with_suffix(".json"), result)
     with files.replacing(out.with_suffix(".md"), "w") as file:
         file.write(table(result))

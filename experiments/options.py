@@ -2,9 +2,9 @@
 
     python experiments/options.py --work /tmp/options --out results/options.json [--pages 5000 80000] [--dim 200]
 
-The text is the first pages of the linked dump and of the plain one in ../shared/data. Every row differs from the first
-in one thing. Finished rows are kept in --work, so it goes on where it stopped. Hits@1 is that of E-BERT-concat with
-the paper's W, on questions that all rows cover.
+The text is the first pages of the linked dump and of the plain dump in ../shared/data. Every row differs from the first
+in one thing. Finished rows are kept in --work, so the script continues where it stopped. Hits@1 is that of
+E-BERT-concat with the paper's W, on questions that all rows cover.
 """
 
 import argparse
@@ -35,7 +35,7 @@ ROWS: dict[str, list[str]] = {
 
 
 def ebert(*arguments: object) -> str:
-    """Run a command and give what it prints."""
+    """Run a command and return what it prints."""
     command = [sys.executable, "-m", "ebert", *map(str, arguments)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 

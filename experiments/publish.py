@@ -1,4 +1,4 @@
-"""Make a shipped result of a probing run: ids, ranks and answers, and none of LAMA's text, which is CC BY-NC.
+"""Turn a probing run into a result for the repository: ids, ranks and answers, without LAMA's text, which is CC BY-NC.
 
     python experiments/publish.py RUN... --out results/lama [--top 1]
 

@@ -1,15 +1,15 @@
-"""Vectors of Wikipedia2Vec and ours, trained on the same text for as long, side by side: is ours worse for its speed?
+"""Vectors of Wikipedia2Vec and ours, trained on the same text and epochs: are ours worse because of their speed?
 
     python experiments/quality.py --work DIR [--dump FILE.xml.bz2] [--pages N] [--runs 3] [--epochs N] [--dim 300]
         [--out results/quality.json]
 
-Both are trained exactly as `benchmarks/train.py` times them, three times: ours with the seeds 0, 1 and 2,
-Wikipedia2Vec, which knows no seeds, just so. Then W is fitted as in the paper. R² and held-out wordpieces are measured
-on the words that all stores have, Hits@1 of E-BERT-concat on LAMA questions whose subjects all stores have (see
-`lama.py`).
+Both are trained exactly as `benchmarks/train.py` times them, three times: ours with the seeds 0, 1 and 2, and
+Wikipedia2Vec without seeds, because it has none. Then W is fitted as in the paper. R² and held-out wordpieces are
+measured on the words that all stores have, and Hits@1 of E-BERT-concat on LAMA questions whose subjects all stores have
+(see `lama.py`).
 
-Whatever is finished stays in --work and is not done again. Prints a table in markdown; --out writes it all as JSON, and
-the table beside it as .md.
+Finished steps stay in --work and are not repeated. The script prints a table in Markdown; --out writes everything as
+JSON, and the table beside it as .md.
 """
 
 import argparse
@@ -56,14 +56,14 @@ class Trained:
 
 
 def finished(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Give what is in a JSON file, or make it."""
+    """Return the content of a JSON file, or make the file."""
     if not path.exists():
         files.write_json(path, make())
     return files.read_json(path, "a finished part of this work")
 
 
 def train(setting: Setting, dump: Path, work: Path, kind: str, number: int) -> Trained:
-    """Train once more, or find what was trained before. What comes before the training is done once for all runs."""
+    """Train once more, or find an earlier training. The steps before the training are done once for all runs."""
     folder, store = work / kind, work / f"{kind}-{number}"
 
     def make() -> dict[str, Any]:
@@ -81,7 +81,7 @@ def train(setting: Setting, dump: Path, work: Path, kind: str, number: int) -> T
 
 
 def fit_common(examiner: Examiner, stores: Sequence[Vectors]) -> list[dict[str, Any]]:
-    """Fit W for each store on the words that all of them have, so that the words kept back are the same ones."""
+    """Fit W for each store on the words that all of them have, so that the held-out words are the same."""
     words = Vocabulary(examiner.encoder.tokenizer).words_in(
         lambda word: 0 if all(store.find_word(word) is not None for store in stores) else None
     )
@@ -92,7 +92,7 @@ def fit_common(examiner: Examiner, stores: Sequence[Vectors]) -> list[dict[str, 
 def ask(
     examiner: Examiner, trained: Trained, store: Vectors, questions: Sequence[Question], base: Sequence[str], work: Path
 ) -> dict[str, Any]:
-    """Measure Hits@1 of one store, or find it measured before on the same questions."""
+    """Measure Hits@1 of one store, or find an earlier result on the same questions."""
     same = hashlib.sha256("\n".join(question.id for question in questions).encode()).hexdigest()[:12]
 
     def make() -> dict[str, Any]:

@@ -31,7 +31,7 @@ def choose(
     covered: Sequence[Callable[[str], bool]],
     per_relation: int | None,
 ) -> Choice:
-    """Take up to so many questions of each relation: answerable ones, about subjects that all of `covered` know."""
+    """Take up to this many questions of each relation: answerable ones, about subjects that all of `covered` know."""
     answers = set(candidates)
     skipped = {"answer not a candidate": 0, "subject without a vector": 0, "beyond the number per relation": 0}
     known: dict[str, bool] = {}

@@ -3,8 +3,8 @@
     python experiments/scale.py [--pages 1000 3000 9000] [--dim 768] [--out results/scale.md]
 
 Each size is the first pages of a dump, built into a corpus and trained for one epoch with the default objectives, in
-processes of their own. The computed rows take the rates of the largest size: time per word, divided by cores; memory
-for two matrices of words and two of entities, which is what training holds, beside the text, which is memory-mapped.
+separate processes. The computed rows use the rates of the largest size: time per word, divided by cores, and memory for
+two matrices of words and two of entities, which training keeps in memory; the text is memory-mapped.
 """
 
 import argparse
@@ -23,7 +23,7 @@ CORES = (2, 32, 64)
 
 
 def run(*arguments: object) -> tuple[str, float, float]:
-    """Run an ebert command; give what it printed, its seconds and its largest memory in MB."""
+    """Run an ebert command; return its output, its seconds and its peak memory in MB."""
     read, write = os.pipe()
     start = time.monotonic()
     process = os.fork()

@@ -1,4 +1,4 @@
-"""Hits@1 by relation and over relations, how sure a gain is, and an honest choice among variants."""
+"""Hits@1 by relation and over relations, the error of a gain, and a choice among variants with cross-validation."""
 
 import hashlib
 import math
@@ -19,12 +19,12 @@ class Score:
     relations: dict[str, dict[str, float]]
 
     def over(self, relations: Iterable[str], column: str = "filtered") -> float:
-        """Give the mean over some relations."""
+        """Return the mean over some relations."""
         return mean(self.relations[name][column] for name in relations if column in self.relations[name])
 
 
 def mean(values: Iterable[float]) -> float:
-    """Give the mean, or not a number if there is nothing."""
+    """Return the mean, or NaN if there are no values."""
     found = list(values)
     return sum(found) / len(found) if found else math.nan
 
@@ -51,7 +51,7 @@ def score(questions: Sequence[Question], answers: Sequence[str]) -> Score:
 
 
 def gain_error(questions: Sequence[Question], answers: Sequence[str], base: Sequence[str]) -> float:
-    """Give the standard error of the filtered gain over `base`, question by question, relations as strata."""
+    """Return the standard error of the filtered gain over `base`, question by question, relations as strata."""
     gains: dict[str, list[float]] = {}
     for question, answer, before in zip(questions, answers, base, strict=True):
         if not string_match(question):

@@ -1,14 +1,14 @@
-"""Make the starter set that ships in src/ebert/starter/data, out of a large store trained on all text.
+"""Make the starter set in src/ebert/starter/data from a large store that was trained on all text.
 
     python experiments/starter.py STORE --alignment MODEL --linker LINKER --out src/ebert/starter/data
         [--entities 200000] [--keep titles.txt]
 
 It takes the words that are wordpieces of bert-base-cased and the most linked entities (and those of --keep, those that
-our pages and examples name, and whatever was merged into them) with their redirects and surfaces, and quantises all
-vectors: a byte for four numbers. Before, it turns them so that every group of four has the same share of what there is
-to tell; W is turned with them, so that what it projects stays the same. W is that of --alignment, of --linker (a folder
-with an adapter, of 'ebert link train --adapter') or, without both, fitted on the store. A model and a linker belong to
-the words of STORE.
+our pages and examples name, and all entities merged into them) with their redirects and surfaces, and quantises all
+vectors: one byte for four numbers. Before that, it rotates the vectors so that every group of four has the same share
+of the information; W is rotated with them, so that the projected vectors stay the same. W is from --alignment or
+--linker (a folder with an adapter, made by 'ebert link train --adapter'); without both, it is fitted on the store. A
+model and a linker belong to the words of STORE.
 """
 
 import argparse
@@ -39,12 +39,12 @@ MARKED = re.compile(r"\[\[([^\[\]|]+)")
 
 
 def merged(vectors: ebert.Vectors) -> dict[int, int]:
-    """Give the rows of entities that are one with another, and of which."""
+    """Return the rows of merged entities, and the rows of the entities that they are merged into."""
     return {merge.row: merge.into for merge in vectors.catalogue.merged}
 
 
 def named() -> list[str]:
-    """Give the titles in our pages, in the questions of the demonstration, and in the examples of linking."""
+    """Return the titles in our pages, in the questions of the demonstration, and in the examples of linking."""
     pages = [ROOT / "README.md", ROOT / "src/ebert/demo/questions.tsv", *sorted((ROOT / "docs").rglob("*.md"))]
     found = [title for page in pages for title in MARKED.findall(page.read_text("utf-8"))]
     for path in sorted((ROOT / "examples" / "linking").glob("*.jsonl")):
@@ -54,7 +54,7 @@ def named() -> list[str]:
 
 
 def choose(vectors: ebert.Vectors, count: int, keep: list[str]) -> np.ndarray:
-    """Give the rows of the most linked entities; rows are in the order of links."""
+    """Return the rows of the most linked entities; rows are in the order of links."""
     wanted = {entity.row for title in keep if (entity := vectors.find(title))}
     if missing := [title for title in keep if not vectors.find(title)]:
         print(f"{len(missing)} of {len(keep)} names to keep are not in {vectors.path}: {', '.join(missing[:20])}")
@@ -64,7 +64,7 @@ def choose(vectors: ebert.Vectors, count: int, keep: list[str]) -> np.ndarray:
 
 
 def balanced(sample: np.ndarray) -> np.ndarray:
-    """Give principal axes, shape (dimension, dimension), in such an order that all groups have equal shares.
+    """Return principal axes, shape (dimension, dimension), in such an order that all groups have equal shares.
 
     That is the product of variances along their axes, which decides how much is lost (Ge et al., Optimized Product
     Quantization, 2013, Section 3.2).
@@ -81,7 +81,7 @@ def balanced(sample: np.ndarray) -> np.ndarray:
 
 
 def turned(alignment: Alignment, turn: np.ndarray) -> Alignment:
-    """Give an alignment that does with turned vectors what the given one does with them as they were."""
+    """Return an alignment that maps rotated vectors to where the given one maps the original vectors."""
     assert alignment.weight is not None, "there is a W"
     layer = alignment.correction
     layer = layer and replace(layer, inner=np.ascontiguousarray(layer.inner @ turn))
@@ -152,7 +152,7 @@ def make(arguments: argparse.Namespace) -> None:
 
 
 def show_loss(small: ebert.Vectors, matrices: dict[str, np.ndarray], titles: list[str]) -> None:
-    """Say how near what is unpacked is to what was packed."""
+    """Print how close the unpacked values are to the original ones."""
     rows = {title: row for row, title in small.catalogue.rows("SELECT row, title FROM entities")}
     show_cosines("words", matrices["words"], small.word_matrix[:])
     show_cosines("outputs", matrices["outputs"], small.word_outputs[:])
@@ -167,13 +167,13 @@ def show_cosines(part: str, before: np.ndarray, after: np.ndarray) -> None:
 
 
 def halve(source: Path, target: Path) -> None:
-    """Write the matrices of an adapter in half precision; what is single, such as weights of evidence, stays."""
+    """Write the matrices of an adapter in half precision; other tensors, such as weights of evidence, stay."""
     tensors = load_file(source)
     save_file({name: t.astype(np.float16) if t.ndim > 1 else t for name, t in tensors.items()}, target)
 
 
 def names(vectors: ebert.Vectors, word_rows: np.ndarray, entity_rows: np.ndarray, made: dict, most: int) -> dict:
-    """Give all that the catalogue knows of the chosen rows, and of what was merged into them."""
+    """Return everything in the catalogue about the chosen rows, and about the entities merged into them."""
     query = vectors.catalogue.rows
     chosen = {int(row): number for number, row in enumerate(entity_rows)}
     chosen |= {row: chosen[into] for row, into in merged(vectors).items() if into in chosen}

@@ -4,10 +4,10 @@
 
 It needs the documents and the model that `experiments/linking.py` leaves in --work (its first steps suffice). Every row
 is trained on the same labelled spans, in chunks of at most 128 wordpieces (--chunk), tuned on 20 held-out documents and
-judged on 20 others in one round, end to end and with given mentions; each is held against the paper's by a paired
-bootstrap over documents. On two slow cores the paper's way takes an hour, with chunks of 256 it takes two.
-Complete rows are kept, and a stopped training goes on; the seconds, which those of tuning are part of, are those of the
-last start. Writes OUT.json and OUT.md.
+evaluated on 20 others in one round, end to end and with given mentions; each is compared with the paper's by a paired
+bootstrap over documents. On two slow cores, the paper's way takes an hour, or two hours with chunks of 256. Complete
+rows are kept, and a stopped training continues. The seconds include tuning, and count from the last start. Writes
+OUT.json and OUT.md.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def documents(work: Path, name: str, resolver: TitleResolver) -> list[Document]:
 
 
 def first_spans(linker: Linker, given: list[Document], spans: int) -> list[Document]:
-    """Give as many of the first documents as have that many labelled spans."""
+    """Return the first documents that together have this many labelled spans."""
     total = 0
     for number, document in enumerate(given):
         counts = examples(linker, [document])[1]
@@ -61,7 +61,7 @@ def first_spans(linker: Linker, given: list[Document], spans: int) -> list[Docum
 def figures(
     name: str, options: argparse.Namespace, training: LinkTrainingOptions, facts: dict[str, Any]
 ) -> dict[str, Any]:
-    """Train a row, go on with it, or find it complete; give its figures, per document too."""
+    """Train a row, continue it, or find it complete; return its figures, also those of each document."""
     out = options.work / "strategies" / name.replace(", ", "-").replace(" ", "-")
     if (out / FIGURES).exists():
         known = files.read_json(out / FIGURES, "a row")

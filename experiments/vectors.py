@@ -1,15 +1,15 @@
-"""`make vectors`: the full sets of vectors, from dumps to stores in EBERT_HOME/vectors. Run it again to go on.
+"""`make vectors`: the full sets of vectors, from dumps to stores in EBERT_HOME/vectors. Run it again to continue.
 
     python experiments/vectors.py [DUMP...]
 
 `best` has the defaults, which the documentation explains. `paper` is the paper's way: dimension 768, three objectives
-(Section 2.3), entities with at least 5 links. `best768` has the defaults but for dimension 768. `all768` has that
-dimension, which the paper's unaligned baselines need, and a vector for every entity that is linked at all, which a
-linker needs, with twice the repeats, as most of these are rare: relations and linking use it. `all300` has all entities
-in dimension 300, with longer openings.
+(Section 2.3), entities with at least 5 links. `best768` has the defaults except for dimension 768. `all768` has the
+same dimension, which the paper's unaligned baselines need, and a vector for every entity that is linked at all, which a
+linker needs. It has twice the repeats, because most of these entities are rare. Relations and linking use it. `all300`
+has all entities in dimension 300, with longer openings.
 
-The model `learned` is `all300` with a W that was learned through bert-base-cased (an hour on one core with bf16). Pages
-of LAMA's subjects, if LAMA is beside the dumps, are left out of that.
+The model `learned` is `all300` with a W that was learned through bert-base-cased (an hour on one core with bf16). If
+LAMA is beside the dumps, pages of LAMA's subjects are left out of the learning.
 """
 
 import subprocess

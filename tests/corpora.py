@@ -12,7 +12,7 @@ FOOD = {"France": "cheese", "Italy": "pasta", "Spain": "ham", "Germany": "bread"
 
 
 def pages(copies):
-    """Give a small world: title and paragraphs of words, links as (words, title)."""
+    """Return a small world: title and paragraphs of words, links as (words, title)."""
     random = np.random.default_rng(0)
     out = []
     for copy in range(copies):

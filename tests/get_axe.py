@@ -15,7 +15,7 @@ PACKAGE = "axe-core@4.14.0"
 
 
 def axe() -> Path:
-    """Give the path of the script, which is there or not."""
+    """Return the path of the script, which is there or not."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     home = Path(os.environ.get("EBERT_AXE") or Path(cache, "ebert-tests", PACKAGE))
     return home / "node_modules" / "axe-core" / "axe.min.js"

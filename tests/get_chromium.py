@@ -17,7 +17,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome"
 
 
 def chromium(own: str | None = None) -> str | None:
-    """Give the path of a Chromium, or None; `own` is where Playwright's would be."""
+    """Return the path of a Chromium, or None; `own` is where Playwright's would be."""
     given = os.environ.get("EBERT_CHROMIUM")
     if given:
         return given

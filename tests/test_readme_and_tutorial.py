@@ -85,7 +85,7 @@ class Typing:
                 self.rewritten = self.rewritten[:start] + found + self.rewritten[end:]
 
     def _printed(self, blocks: list[re.Match]) -> list[str | None]:
-        """Give for each block what it should be, or None where nothing is printed."""
+        """Return for each block what it should be, or None where nothing is printed."""
         shown: list[str | None] = [None] * len(blocks)
         for number, (language, block) in enumerate(one.groups() for one in blocks):
             if language == "python":

@@ -31,12 +31,12 @@ def leave(number):
 
 
 def alive(pid):
-    """Tell whether a process runs, or is a zombie that nobody waited for."""
+    """Return whether a process runs, or is a zombie that nobody waited for."""
     return Path(f"/proc/{pid}").exists()
 
 
 def runs(pid):
-    """Tell whether a process runs; orphans may stay zombies for a while."""
+    """Return whether a process runs; orphans may stay zombies for a while."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -91,7 +91,7 @@ def store_of(owner: Path, name: str, given: str | Path | None, *, ours: bool) ->
     """Return the folder of the store that a model or a linker names, unless it is given where the store is now."""
     place = trusted.locate(owner, name, ours=ours) if given is None else resolve(given, "store")
     if not os.path.isdir(place):  # noqa: PTH112 - which takes any name
-        raise EbertError(f"the store of {owner} is not at {place}; say where it is now (vectors=..., --vectors)")
+        raise EbertError(f"the store of {owner} is not at {place}; give its new path (vectors=..., --vectors)")
     return place
 
 

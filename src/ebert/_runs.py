@@ -43,7 +43,7 @@ def alone_in(folder: Path, *, marker: str, ours: Callable[[Path], bool] = lambda
             file.name == LOCK or staging.is_temporary(file.name, marker) or ours(file) for file in folder.iterdir()
         )
     ):
-        raise EbertError(f"{folder} holds something else (it has no {marker}); choose another --out")
+        raise EbertError(f"{folder} contains something else (it has no {marker}); choose another --out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):

@@ -241,7 +241,7 @@ def test_a_damaged_end_of_parquet_is_named_before_the_work_begins(tmp_path):
     path = write_parquet(tmp_path / "a.parquet", 50)
     for spoiled in damaged_ends(path.read_bytes()):
         path.write_bytes(spoiled)
-        with pytest.raises(EbertError, match=r"a\.parquet is no Parquet file, or is truncated or damaged"):
+        with pytest.raises(EbertError, match=r"a\.parquet is not a Parquet file, or is truncated or damaged"):
             read_all([path])
 
 

@@ -188,7 +188,7 @@ def test_rows_that_are_no_questions(small_model, tmp_path):
     assert len(good) == 1
     for one, reason in zip(
         bad,
-        ["0 [MASK]", "no answers", "shorten or split", "not a candidate", "'what', which mean nothing",
+        ["0 [MASK]", "no answers", "shorten or split", "not a candidate", "'what', which have no meaning",
          "'answers' has half", "'relation' has half", "'entity' has half"],
         strict=True,
     ):  # fmt: skip

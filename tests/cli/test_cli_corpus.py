@@ -144,7 +144,7 @@ def test_ctrl_c(tmp_path):
     os.close(write)
     assert process.returncode == 130
     lines = [line for line in err.splitlines() if line and not line.startswith("read: ")]
-    assert lines == ["stopped; give the same command again to continue", "error: interrupted"]
+    assert lines == ["stopped; run the same command again to continue", "error: interrupted"]
     assert sorted(file.name for file in tmp_path.iterdir()) == ["corpus.parts", "wiki.xml.bz2"]
 
 

@@ -37,7 +37,7 @@ def test_align_writes_a_model_and_reports(ebert, store, small_bert, tmp_path):
 
 def test_align_refuses_what_cannot_be(ebert, store, small_bert, tmp_path):
     done = ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m", "--method", "none")
-    assert (done.code, "dimension 8 cannot go unaligned" in done.err) == (2, True)
+    assert (done.code, "dimension 8 cannot go without alignment" in done.err) == (2, True)
     done = ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m", "--weight-power", "0.5")
     assert (done.code, "how often its words occur" in done.err) == (2, True)
     assert not (tmp_path / "m").exists()
@@ -185,7 +185,7 @@ def test_fill_with_a_moved_store(ebert, store, small_bert, tmp_path):
     ebert("align", store, "--bert", small_bert, "--out", tmp_path / "m")
     moved = Path(store).rename(tmp_path / "elsewhere")
     lost = ebert("fill", "--model", tmp_path / "m", QUESTION)
-    assert (lost.code, "say where it is now" in lost.err) == (2, True)
+    assert (lost.code, "give its new path" in lost.err) == (2, True)
     assert ebert("fill", "--model", tmp_path / "m", "--vectors", moved, QUESTION).code == 0
 
 

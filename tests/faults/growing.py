@@ -32,7 +32,7 @@ def forget_peak() -> None:
 
 
 def grow(function: str, *arguments: Any) -> tuple[str, int]:
-    """Call a function in a process of its own; give the message of its EbertError and the growth in MiB."""
+    """Call a function in a process of its own; return the message of its EbertError and the growth in MiB."""
     here, there = forked.CONTEXT.Pipe(duplex=False)
     process = forked.start(_measure, there, function, arguments)
     there.close()  # the other process has its own

@@ -52,7 +52,7 @@ def small(tmp_path_factory):
 
 
 def add_at_once(data, home, processes):
-    """Let processes use the starter for the first time at once; give what they found in the end."""
+    """Let processes use the starter for the first time at once; return what they found in the end."""
     environment = os.environ | {"EBERT_HOME": str(home), "OMP_NUM_THREADS": "1"}
     running = [
         subprocess.Popen(

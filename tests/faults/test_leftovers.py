@@ -144,7 +144,7 @@ def test_a_folder_with_hidden_files_of_others_is_not_taken(tmp_path, job, result
     thesis.write_text("mine")
     ended = kill_jobs.run(job, given, tmp_path / "work")
     assert ended.code == 2
-    assert "holds something else" in ended.said
+    assert "contains something else" in ended.said
     assert thesis.read_text() == "mine"
 
 

@@ -320,5 +320,5 @@ def test_damaged_words_and_damaged_weights_make_no_alignment(tmp_path):
     with pytest.raises(EbertError, match="too large to be projected, or has values that are not numbers"):
         fitted.project(np.full((1, store.dimension), 3e38, np.float32))
     table[0] = np.nan
-    with pytest.raises(EbertError, match="no alignment comes of"):
+    with pytest.raises(EbertError, match="no alignment can be fitted to"):
         Alignment.fit(store, pieces, table, AlignmentOptions(held_out=0))

@@ -178,7 +178,7 @@ def headers(path: str, length: int, more: bytes = b"") -> bytes:
 
 
 def near(got, wanted) -> bool:
-    """Tell whether two answers are the same, but for rounding: another batch adds up in another order."""
+    """Return whether two answers are the same, but for rounding: another batch adds up in another order."""
     if isinstance(wanted, float):
         return abs(got - wanted) < 0.01
     if isinstance(wanted, list):

@@ -238,7 +238,7 @@ def test_a_run_is_gone_on_with_on_the_same_things_only(ebert, model, data, tmp_p
     prior = ["evaluate", tmp_path / "a", data, "--prior-only", "--json"]
     for command in (["run", tmp_path / "a", "--text", "Adams"], prior):
         told = ebert("link", *command).err
-        assert "trained with candidates of given.jsonl; it now takes those of the mention table" in told
+        assert "trained with the candidates of given.jsonl; it now uses those of the mention table" in told
     recall = ebert("link", *prior, "--given", given).json["candidate_recall"]
     assert recall == pytest.approx(100 / 3)  # England's: of Adams the prior sees one candidate, as the linker does
     linked = ebert("link", "run", tmp_path / "a", "--text", "England", "--given", given, "--json")
@@ -433,8 +433,8 @@ def test_a_tuning_set_knows_the_ids_too(ebert, store, tmp_path):
         (["evaluate", "MODEL", "DATA", "--layout", "nif"], "not Turtle"),
         (["evaluate", "MODEL", "DATA", "--tune", "DATA"], "--prior-only"),
         (["evaluate", "MODEL", "DATA", "--layout", "zelda"], "there is no 'index'"),
-        (["evaluate", "MODEL", "DATA", "--given-mentions", "--threshold", "0.5"], "leave --threshold out"),
-        (["evaluate", "MODEL", "DATA", "--prior-only", "--mask", "standard"], "--prior-only asks no encoder"),
+        (["evaluate", "MODEL", "DATA", "--given-mentions", "--threshold", "0.5"], "leave out --threshold"),
+        (["evaluate", "MODEL", "DATA", "--prior-only", "--mask", "standard"], "--prior-only uses no encoder"),
         (["evaluate", "MODEL", "DATA", "--against", "nowhere.json"], "there is no file nowhere.json"),
         (["evaluate", "MODEL", "DATA", "--out", "FOLDER"], "is a folder; give the name of a file"),
         (["evaluate", "MODEL", "DATA", "--given", "EMPTY"], "has no candidates that the store has"),
@@ -442,7 +442,7 @@ def test_a_tuning_set_knows_the_ids_too(ebert, store, tmp_path):
         (["run", "MODEL", "--text", "Adams", "--layout", "aida"], "--layout is for files"),
         (["run", "MODEL", "DATA", "--json", "--format", "html"], "not both"),
         (["run", "FOLDER", "DATA"], "and no model that can link without training"),
-        (["train", "DATA", "--model", "MODEL", "--out", "FOLDER"], "holds something else (it has no run.json)"),
+        (["train", "DATA", "--model", "MODEL", "--out", "FOLDER"], "contains something else (it has no run.json)"),
         (["train", "DATA", "--model", "MODEL", "--out", "/proc/nothing"], "/proc/nothing cannot be made"),
         (["train", "ONE", "--model", "MODEL", "--out", "OUT"], "has one document"),
         (["candidates", "STORE", "--table", "TABLE", "--out", "OUT"], "no surface of the new table"),

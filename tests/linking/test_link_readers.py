@@ -400,7 +400,7 @@ def test_broken_nif(tmp_path, old, new, message):
 
 
 def test_layouts_can_be_named(tmp_path):
-    with pytest.raises(EbertError, match="'conll' is no layout"):
+    with pytest.raises(EbertError, match="'conll' is not a layout"):
         read(write(tmp_path, YAGO), "conll")
     with pytest.raises(EbertError, match="--layout"):
         read(write(tmp_path, YAGO), "knowbert")

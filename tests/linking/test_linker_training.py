@@ -186,7 +186,7 @@ def test_baselines_train_and_load(tmp_path, variant):
 
 def test_a_run_of_other_options_is_not_overwritten(tmp_path):
     learn(tmp_path, epochs=1)
-    with pytest.raises(EbertError, match="holds a run with other options"):
+    with pytest.raises(EbertError, match="contains a run with other options"):
         learn(tmp_path, epochs=2)
 
 

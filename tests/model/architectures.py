@@ -56,7 +56,7 @@ class Architecture:
     lower_cases: bool = False
 
     def config(self, tokenizer: PreTrainedTokenizerBase, **more: object) -> transformers.PretrainedConfig:
-        """Give the configuration of a model for a tokenizer."""
+        """Return the configuration of a model for a tokenizer."""
         sizes: dict[str, object] = {
             "hidden_size": HIDDEN,
             "num_hidden_layers": 2,

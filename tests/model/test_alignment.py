@@ -127,7 +127,7 @@ def test_none_carries_vectors_as_they_are(rng):
     x = rng.normal(size=(5, 4)).astype(np.float32)
     alignment = Alignment.fit(store(x), identity_pieces(5), np.eye(5, 4), AlignmentOptions(method="none"))
     np.testing.assert_array_equal(alignment.project(x), x)
-    with pytest.raises(EbertError, match="dimension 4 cannot go unaligned into an encoder of width 6"):
+    with pytest.raises(EbertError, match="dimension 4 cannot go without alignment into an encoder of width 6"):
         Alignment.fit(store(x), identity_pieces(5), np.eye(5, 6), AlignmentOptions(method="none"))
 
 

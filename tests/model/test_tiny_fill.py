@@ -101,7 +101,7 @@ def test_entities_by_arguments(tiny):
     assert model.fill([text], entities=[["Jean Marais"]])[0].passage == wanted.passage
     assert model.encode(text, entities=["Jean Marais"]).tokens == model.encode(TEXT).tokens
     for bad, message in [
-        ({"entities": ["Paris"]}, "'Paris' does not stand in the text; give the spans"),
+        ({"entities": ["Paris"]}, "'Paris' does not occur in the text; give the spans"),
         ({"entities": ["Paris"], "spans": []}, "1 entities and 0 spans"),
         ({"spans": [(0, 3)]}, "spans go with entities"),
     ]:

@@ -61,7 +61,7 @@ def test_a_store_that_moved(tiny, tmp_path):
     ]  # fmt: skip
     wanted = model.fill(TEXT)
     shutil.move(tmp_path / "store", tmp_path / "elsewhere")
-    with pytest.raises(EbertError, match=r"the store of .*model is not at .*store; say where it is now \(vectors="):
+    with pytest.raises(EbertError, match=r"the store of .*model is not at .*store; give its new path \(vectors="):
         EBert.from_pretrained(tmp_path / "model")
     for place in (tmp_path / "elsewhere", str(tmp_path / "elsewhere"), Vectors.open(tmp_path / "elsewhere")):
         assert same(EBert.from_pretrained(tmp_path / "model", vectors=place).fill(TEXT), wanted, within=EXACT)
@@ -139,7 +139,7 @@ def test_a_plain_encoder(tiny, tmp_path):
 
 
 def test_dimensions_must_match(tiny):
-    with pytest.raises(EbertError, match="dimension 24 cannot go unaligned into an encoder of width 32"):
+    with pytest.raises(EbertError, match="dimension 24 cannot go without alignment into an encoder of width 32"):
         EBert.fit(tiny.folder("bert"), tiny.vectors, options=AlignmentOptions(method="none"))
     bert_, electra = tiny.model("bert"), tiny.model("electra")
     with pytest.raises(EbertError, match=r"the alignment is for an encoder of width 16, .* has 32"):
@@ -201,7 +201,7 @@ def test_a_tokenizer_without_offsets_or_without_a_mask(tiny, tmp_path):
 
 def test_a_folder_that_is_no_masked_language_model(tiny, tmp_path):
     body = transformers.AutoModel.from_pretrained(tiny.folder("roberta"))
-    with pytest.raises(EbertError, match=r"is no complete masked language model: it lacks .*lm_head"):
+    with pytest.raises(EbertError, match=r"is not a complete masked language model: it lacks .*lm_head"):
         EBert.plain(save(tmp_path / "body", body, ARCHITECTURES["roberta"].tokenizer()))
 
 

@@ -44,5 +44,5 @@ def test_without_a_list_all_words_of_the_vocabulary():
 
 
 def test_a_list_that_does_not_fit_at_all():
-    with pytest.raises(EbertError, match="not one candidate"):
+    with pytest.raises(EbertError, match="no candidate is a wordpiece"):
         choose(tokenizer("Rome"), ["Лима"])

@@ -71,7 +71,7 @@ def test_masks_for_answers_of_several_pieces(tmp_path):
         ({"text": "a [MASK]", "subject": {"start": True, "end": 2}, "answers": ["b"]}, "not a part of the text"),
         ({"text": "a [MASK]", "answers": ["b"], "relation": {}}, "a name or a number is needed"),
         ({"text": "a [MASK]", "answers": ["b"], "id": True}, "a name or a number is needed"),
-        ({"text": "a [MASK]", "answers": ["b"], "ansers": 1}, "'ansers', which mean nothing here"),
+        ({"text": "a [MASK]", "answers": ["b"], "ansers": 1}, "'ansers', which have no meaning here"),
     ],
 )
 def test_lines_that_are_no_questions_are_listed(tmp_path, line, reason):

@@ -248,7 +248,7 @@ def test_folders_that_are_no_runs_stay_as_they_are(small, lama, tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "thesis.tex").write_text("x")
     for overwrite in (False, True):
-        with pytest.raises(EbertError, match="holds something else"):
+        with pytest.raises(EbertError, match="contains something else"):
             run(small, read_lama(lama), tmp_path / "thesis", overwrite=overwrite)
     assert [file.name for file in (tmp_path / "thesis").iterdir()] == ["thesis.tex"]
     with pytest.raises(EbertError, match="is a file"):

@@ -83,5 +83,5 @@ def test_nothing_else_is_overwritten(data, tmp_path):
     (tmp_path / "uhn" / "mine").write_text("x")
     with pytest.raises(EbertError, match="exists"):
         write_uhn(data, tmp_path / "uhn", None)
-    with pytest.raises(EbertError, match="holds something else"):
+    with pytest.raises(EbertError, match="contains something else"):
         write_uhn(data, tmp_path / "uhn", None, overwrite=True)

@@ -9,7 +9,7 @@ PATIENCE = 60  # seconds that a process of a cluster may take to go
 
 
 def marked(mark):
-    """Give the processes with a mark in their environment, this one left out."""
+    """Return the processes with a mark in their environment, this one left out."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended, or is somebody else's
@@ -19,7 +19,7 @@ def marked(mark):
 
 
 def still_there(mark):
-    """Give the processes with a mark that do not end by themselves.
+    """Return the processes with a mark that do not end by themselves.
 
     Ray's agents look for their head for a minute after a kill, and then go, too; that is not waited for.
     """

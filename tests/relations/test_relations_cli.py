@@ -171,7 +171,7 @@ def test_a_table_of_ids_is_part_of_a_run(ebert, data, tiny_folder, tmp_path):
     table.write_text(json.dumps({"Q14": "Rome"}))
     code, _, err = ebert(*arguments)
     assert code == 2
-    assert "holds a run with other resolving" in err
+    assert "contains a run with other resolving" in err
 
 
 def test_search(ebert, data, tiny_folder, tmp_path):
@@ -198,7 +198,7 @@ def test_search(ebert, data, tiny_folder, tmp_path):
     fewer.remove("--learning-rate")
     code, _, err = ebert(*fewer)  # of these, no model was kept
     assert code == 2
-    assert "holds a search of a grid with 0.003-1, 0.003-2, which this one lacks" in err
+    assert "contains a search of a grid with 0.003-1, 0.003-2, which this one lacks" in err
     code, more, err = ebert(*arguments, "--learning-rate", 2e-6, "--json")
     assert code == 0, err
     assert err.count("is complete already") == 4

@@ -55,7 +55,7 @@ def test_differences_are_paired():
     same = difference(gold, one, one, 4, resamples=100)
     assert (same.value, same.low, same.high, same.clear) == (0, 0, 0, False)
     assert difference(gold, other, one, 4, resamples=300).value == pytest.approx(-change.value)
-    with pytest.raises(EbertError, match="same samples only"):
+    with pytest.raises(EbertError, match="only on the same samples"):
         difference(gold, one, other[:5], 4)
 
 

@@ -147,13 +147,13 @@ def test_a_complete_run_is_left_alone_and_another_one_refused(data, tiny_folder,
     assert run(data, EBert.from_pretrained(tiny_folder), out, say=lines.append) == metrics
     assert lines == [f"{out} is complete already"]
     assert (out / "model" / "weights.safetensors").stat().st_mtime_ns == before
-    with pytest.raises(EbertError, match="holds a run with other options"):
+    with pytest.raises(EbertError, match="contains a run with other options"):
         run(data, EBert.from_pretrained(tiny_folder), out, options=dataclasses.replace(OPTIONS, seed=5))
-    with pytest.raises(EbertError, match="holds a run with other mode"):
+    with pytest.raises(EbertError, match="contains a run with other mode"):
         run(data, EBert.from_pretrained(tiny_folder), out, mode="replace")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("years of work")
-    with pytest.raises(EbertError, match="other holds something else"):
+    with pytest.raises(EbertError, match="other contains something else"):
         run(data, EBert.from_pretrained(tiny_folder), tmp_path / "other")
 
 
@@ -209,7 +209,7 @@ def test_broken_classifiers(whole, tiny_folder, tmp_path):
         RelationClassifier.from_pretrained(tmp_path / "nowhere")
     with pytest.raises(EbertError, match="is not a relation classifier"):
         RelationClassifier.from_pretrained(tiny_folder)
-    with pytest.raises(EbertError, match="say where it is now"):
+    with pytest.raises(EbertError, match="give its new path"):
         RelationClassifier.from_pretrained(model, vectors=tmp_path / "nowhere")
     info = json.loads((model / "relations.json").read_text())
     for changes, complaint in (({"format": 9}, "classifier format 9"), ({"labels": 5}, "is damaged")):

@@ -86,7 +86,7 @@ def test_a_store_that_was_moved_is_found_for_model_and_linker(tmp_path):
     folder = write_model(tmp_path)
     Linker.from_pretrained(folder).save_pretrained(tmp_path / "linker")
     (tmp_path / "store").rename(tmp_path / "moved")
-    with pytest.raises(EbertError, match="say where it is now"):
+    with pytest.raises(EbertError, match="give its new path"):
         load(str(folder), str(tmp_path / "linker"))
     loaded = load(str(folder), str(tmp_path / "linker"), vectors=str(tmp_path / "moved"))
     assert loaded.stores == [loaded.vectors]

@@ -181,6 +181,6 @@ def test_saving_does_not_overwrite_by_itself(store, tmp_path):
 def test_a_folder_of_other_things_is_never_overwritten(store, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.txt").write_text("years of work")
-    with pytest.raises(EbertError, match="holds something else"):
+    with pytest.raises(EbertError, match="contains something else"):
         store.save(tmp_path / "home", overwrite=True)
     assert (tmp_path / "home" / "thesis.txt").read_text() == "years of work"

@@ -49,7 +49,7 @@ def tree(folder):
 
 
 def open_files(folder):
-    """Give the files in a folder that this process has open, where the system tells."""
+    """Return the files in a folder that this process has open, where the system tells."""
     files = []
     for number in Path("/proc/self/fd").glob("*"):
         with contextlib.suppress(OSError):

@@ -58,7 +58,7 @@ def small_pieces(monkeypatch):
 
 
 def watched(monkeypatch):
-    """Give a list that the names of the parts are put into that are made in this process from now on."""
+    """Return a list that the names of the parts are put into that are made in this process from now on."""
     names, make = [], build.make_part
     monkeypatch.setattr(build, "make_part", lambda task: (names.append(task.path.name), make(task))[1])
     return names
@@ -186,7 +186,7 @@ def test_a_folder_of_something_else_is_not_touched(tmp_path):
     path = write_as("xml", tmp_path, many_pages(5))
     (tmp_path / "corpus.parts").mkdir()
     (tmp_path / "corpus.parts" / "thesis.txt").write_text("mine")
-    with pytest.raises(EbertError, match="holds something else"):
+    with pytest.raises(EbertError, match="contains something else"):
         build_corpus([path], tmp_path / "corpus", threads=1, overwrite=True)
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "thesis.txt").write_text("mine")

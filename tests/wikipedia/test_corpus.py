@@ -47,14 +47,14 @@ def build(tmp_path):
 
 
 def contents(corpus, but=("seconds", "dumps")):
-    """Give everything that is in the folder of a corpus."""
+    """Return everything that is in the folder of a corpus."""
     files = {path.name: path.read_bytes() for path in corpus.path.iterdir()}
     info = json.loads(files.pop("corpus.json"))
     return files | {key: value for key, value in info.items() if key not in but}
 
 
 def readable(corpus):
-    """Give the pages of a corpus: title, paragraphs of words, words of the opening, links as words and title."""
+    """Return the pages of a corpus: title, paragraphs of words, words of the opening, links as words and title."""
     words, entities = corpus.words, corpus.entities
 
     def text(start, end):

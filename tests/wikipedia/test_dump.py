@@ -17,7 +17,7 @@ PAGES = many_pages(60)
 
 
 def read_all(path):
-    """Give all pages of a dump, put together from its pieces as a build does."""
+    """Return all pages of a dump, put together from its pieces as a build does."""
     looked = look(path)
     text = b""
     for piece in pieces(looked):

@@ -22,7 +22,7 @@ def build(tmp_path):
 
 
 def table(corpus):
-    """Give the table as a dictionary: surface to occurrences and (entity, count) pairs."""
+    """Return the table as a dictionary: surface to occurrences and (entity, count) pairs."""
     found = {}
     for number, surface in enumerate(corpus.surfaces):
         first, last = corpus.surface_mentions[number : number + 2]

@@ -63,7 +63,7 @@ def is_mark(word):
 
 
 def settled(letter):
-    """Tell whether a character was in Unicode when BERT's tokeniser was made, and has not changed since."""
+    """Return whether a character was in Unicode when BERT's tokeniser was made, and has not changed since."""
     return OLD.category(letter) == unicodedata.category(letter) not in ("Cn", "Cs")
 
 

@@ -8,7 +8,7 @@ from ebert.wikipedia.wikitext import to_plain
 
 
 def read(source: str, site: Site = ENGLISH) -> str:
-    """Give the text with its anchors written as links."""
+    """Return the text with its anchors written as links."""
     plain = to_plain(source, site)
     out, done = [], 0
     for start, end, title in plain.anchors:

@@ -160,7 +160,7 @@ class Counting:
 
 
 def work(source: str, monkeypatch) -> int:
-    """Give the number of calls, of Python and of C functions, and of characters searched, that a page takes."""
+    """Return the number of calls, of Python and of C functions, and of characters searched, that a page takes."""
     counter: list[int] = []
     calls = 0
 

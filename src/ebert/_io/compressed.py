@@ -59,8 +59,8 @@ def in_bytes(text: str) -> int:
 def too_much(what: str, most: int) -> EbertError:
     """Return the error for something that is too large once it is unpacked."""
     return EbertError(
-        f"{what} has more than {most:,} bytes when it is unpacked; if it can be trusted, allow more: "
-        f"ebert --max-unpacked SIZE ... (2G, say), or {VARIABLE}=SIZE"
+        f"{what} has more than {most:,} bytes when it is unpacked; if you trust it, allow more: ebert "
+        f"--max-unpacked SIZE ... (for example 2G), or {VARIABLE}=SIZE"
     )
 
 

@@ -75,7 +75,7 @@ def refuse_existing(path: Path, *, overwrite: bool, marker: str | None = None) -
         raise EbertError(f"{path} exists; choose another place, or allow it to be overwritten (--overwrite)")
     if marker and not (path / marker).is_file():
         raise EbertError(
-            f"{path} holds something else (it has no {marker}) and is not overwritten; choose another place"
+            f"{path} contains something else (it has no {marker}) and is not overwritten; choose another place"
         )
 
 

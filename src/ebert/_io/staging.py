@@ -68,7 +68,7 @@ def settle(place: Path, *, wait: float = 0.0) -> int:
     If its maker was killed between putting the old folder aside and the new one in its place, that is done first.
     """
     if any(file.name not in (LOCK, NEW, OLD) or file.is_symlink() for file in place.iterdir()):
-        raise OSError(f"{place} holds something else")
+        raise OSError(f"{place} contains something else")
     try:
         held = _lock(place).acquire(timeout=wait)
     except NotImplementedError as error:  # a disk without locks: nobody knows

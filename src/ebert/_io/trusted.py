@@ -39,13 +39,13 @@ def locate(owner: Path, name: str, *, ours: bool, give: str = "vectors=..., --ve
     Raise an error about any other path, and say how to `give` it instead.
     """
     if name in ("", "."):  # the folder itself
-        raise EbertError(f"{owner} names {name!r}, which is no folder of its own; give the right one ({give})")
+        raise EbertError(f"{owner} names {name!r}, which is not a folder inside it; give the right one ({give})")
     place = owner / name  # an absolute path stays what it is
     if ours or _is_inside(owner, place):
         return place
     raise EbertError(
         f"{owner} names {name}, which is not inside it, and has no mark of being saved on this machine (ebert 0.1 set "
-        f"none); if this is the right place, give it yourself ({give}) or save again what you load that way"
+        f"none); if this is the right place, give it yourself ({give}), or save again what you load in this way"
     )
 
 

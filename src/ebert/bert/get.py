@@ -46,8 +46,8 @@ class Manifest:
         value = read_json(path, "an encoder in ebert's cache")
         if value.get("format") != FORMAT:
             raise EbertError(
-                f"{path} has format {value.get('format')!r}, this ebert reads {FORMAT}; "
-                "remove the folder or use the ebert that made it"
+                f"{path} has format {value.get('format')!r}, this version of ebert reads {FORMAT}; remove the "
+                f"folder or use the ebert that made it"
             )
         try:
             value["files"] = {

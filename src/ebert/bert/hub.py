@@ -87,7 +87,7 @@ def choose(files: list[str], *, allow_pickle: bool = False) -> list[str]:
     if not safe and not allow_pickle:
         raise EbertError(
             "the repository has no safetensors, only pytorch_model.bin, which is a pickle; if you trust it, "
-            "make safetensors of it: ebert bert get NAME --allow-pickle"
+            "convert it to safetensors: ebert bert get NAME --allow-pickle"
         )
     return [*filter(FILES.fullmatch, files), *(safe or pickled)]
 

@@ -43,8 +43,8 @@ def load_masked_lm(folder: Path, **options: Any) -> "PreTrainedModel":
     options = {"use_safetensors": True, "trust_remote_code": False} | options
     if options["use_safetensors"] and only_pickle(folder):
         raise EbertError(
-            f"{folder} has no safetensors, only pytorch_model.bin, which is a pickle; if you trust it, "
-            f"make safetensors of it: ebert bert get {folder} --allow-pickle"
+            f"{folder} has no safetensors, only pytorch_model.bin, which is a pickle; if you trust it, convert it "
+            f"to safetensors: ebert bert get {folder} --allow-pickle"
         )
     with quiet():
         model, report = AutoModelForMaskedLM.from_pretrained(
@@ -52,7 +52,7 @@ def load_masked_lm(folder: Path, **options: Any) -> "PreTrainedModel":
         )
     if missing := sorted(report["missing_keys"]):
         # transformers would go on with random numbers
-        raise EbertError(f"{folder} is no complete masked language model: it lacks {', '.join(missing)}")
+        raise EbertError(f"{folder} is not a complete masked language model: it lacks {', '.join(missing)}")
     loaded: PreTrainedModel = model.eval()
     return loaded
 

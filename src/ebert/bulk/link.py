@@ -26,10 +26,10 @@ class LinkJob(BulkJob):
 
     linker: str
     """A linker's folder, or a model's for linking without training."""
-    vectors: str | None = option(None, "Where the linker's store is now, if it has moved.")
-    threshold: float | None = option(None, "Leave out mentions that are less probable.", low=0, high=1)
-    rounds: int | None = option(None, "Iterations of refinement; 1 is none.", low=1)
-    candidates: int | None = option(None, "How many candidates of each mention to write.  [default: all]", low=0)
+    vectors: str | None = option(None, "The new path of the linker's store, if it has moved.")
+    threshold: float | None = option(None, "Leave out mentions that are less probable than this.", low=0, high=1)
+    rounds: int | None = option(None, "Rounds of refinement; 1 means no refinement.", low=1)
+    candidates: int | None = option(None, "How many candidates to write for each mention.  [default: all]", low=0)
     precision: LinkPrecision = option("auto", PRECISION_HELP)
     device: str | None = option(None, "Where the encoder runs: cpu, cuda, mps, ...")
 

@@ -16,8 +16,8 @@ class ReadOptions(Options):
 
     text_column: str = option(TEXT, "The column (Parquet) or key (JSON) with the text.")
     id_column: str | None = option(None, "The column or key with a row's name.  [default: id, else file and line]")
-    lines: bool = option(False, "Take every line of a text file as a row.")
-    shard_rows: int = option(256, "Rows in a shard; a kill loses at most the shards in progress.", low=1)
+    lines: bool = option(False, "Treat every line of a text file as a row.")
+    shard_rows: int = option(256, "Rows in a shard. If the job is killed, only the shards in progress are lost.", low=1)
 
     @property
     def name(self) -> str:
@@ -35,12 +35,12 @@ class EngineOptions(Options):
 
     engine: Literal["local", "ray"] = option("local", "All cores of this machine, or a Ray cluster.")
     address: str | None = option(None, "The address of the Ray cluster.  [default: RAY_ADDRESS, else this machine]")
-    workers: int | None = option(None, "The most workers.  [default: as many as there is room for]", low=1)
-    least_workers: int = option(1, "The fewest workers (ray).", low=1)
+    workers: int | None = option(None, "Maximum number of workers.  [default: as many as there is room for]", low=1)
+    least_workers: int = option(1, "Minimum number of workers (ray).", low=1)
     cpus_per_worker: int | None = option(
         None, "Cores for each worker.  [default: this machine's, divided among them; 1 with ray]", low=1
     )
-    gpus_per_worker: float = option(0.0, "GPUs for each worker; 0.5 shares one between two.", low=0)
+    gpus_per_worker: float = option(0.0, "GPUs for each worker; with 0.5, two workers share one.", low=0)
 
     def __post_init__(self) -> None:
         self.check()

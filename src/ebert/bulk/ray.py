@@ -83,7 +83,9 @@ def _check_answers(place: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
     except OSError as error:
-        raise EbertError(f"there is no Ray cluster at {place} ({error}); --address is that of its head") from None
+        raise EbertError(
+            f"there is no Ray cluster at {place} ({error}); --address must be the address of its head"
+        ) from None
 
 
 def _first_line(error: Exception) -> str:

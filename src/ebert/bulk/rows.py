@@ -274,7 +274,7 @@ def open_parquet(path: Path) -> "pq.ParquetFile":
             return pq.ParquetFile(path)
     except DamageError as error:
         raise EbertError(
-            f"{path} is no Parquet file, or is truncated or damaged ({error}); get or write it again"
+            f"{path} is not a Parquet file, or is truncated or damaged ({error}); get or write it again"
         ) from None
 
 

@@ -83,7 +83,7 @@ def run(
             finally:  # also if the work is stopped
                 manifest = folder.finish(plan.shards, facts)
     if not manifest["rows"]:
-        raise EbertError(f"nothing came of any row; {folder.path / ERRORS} says why")
+        raise EbertError(f"no row could be processed; {folder.path / ERRORS} says why")
     return {**manifest, **shown, "out": str(folder.path)}
 
 
@@ -127,7 +127,9 @@ class JobFolder:
         """Raise an error if the job in the folder is another one, or make room for the new one."""
         before = files.read_json(self.path / MANIFEST, "a job")
         if before.get("kind") != "bulk":
-            raise EbertError(f"{self.path} holds something else (its {MANIFEST} is not of a job); choose another --out")
+            raise EbertError(
+                f"{self.path} contains something else (its {MANIFEST} is not of a job); choose another --out"
+            )
         refuse_other(self.path, before.get("identity", {}), self.identity, what="a job", overwrite=overwrite)
         if overwrite:  # what a job wrote and nothing else: people may have put files of their own beside it
             shards = [file for file in self._in_rows() if _SHARD.fullmatch(file.name) and file.is_file()]

@@ -113,7 +113,7 @@ class ShardWork:
             sys.modules["torch"].set_num_threads(task.threads)
         if worker.identity != task.identity:
             raise EbertError(
-                f"the model that {name} has is not the one that the job was begun with; all machines need the "
+                f"the model that {name} has is not the one that the job started with; all machines need the "
                 "same model, encoder and store, at the same place"
             )
         return RowReader(task.read, task.job.columns), worker

@@ -43,7 +43,7 @@ def _print_versions(context: click.Context, _option: click.Parameter, asked: boo
 @click.option(
     "--max-unpacked",
     metavar="SIZE",
-    help="What a compressed file may unpack to, such as 2G; for a dump, one page of it. "
+    help="The largest size that a compressed file may unpack to, such as 2G; in a dump, the limit for one page. "
     f"{compressed.VARIABLE} sets it too."
     "  [default: 100 times its size, at least 4M and at most 1G; one line or page: 16M]",
 )

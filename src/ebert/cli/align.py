@@ -19,9 +19,11 @@ from ebert.model.options import AlignmentOptions, LearningOptions
               help="The encoder: hub name, name@revision or local folder.")  # fmt: skip
 @click.option("--out", required=True, help="The folder of the new model.")
 @cli_options(AlignmentOptions)
-@click.option("--learn", metavar="CORPUS", help="Then train W on passages: a corpus, or a file of JSON lines.")
+@click.option(
+    "--learn", metavar="CORPUS", help="After the fit, train W on passages: a corpus, or a file of JSON lines."
+)
 @click.option("--leave-out", multiple=True, metavar="FILE",
-              help="Titles whose passages are not used: a list, LAMA, or test data of entity linking.")  # fmt: skip
+              help="Do not use passages of these titles: a list, LAMA, or test data for entity linking.")  # fmt: skip
 @cli_options(LearningOptions, into="learning", without=("seed",))
 @click.option("--include-vectors", is_flag=True, help="Copy the store into the model folder.")
 @device_option

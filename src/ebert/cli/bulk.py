@@ -46,14 +46,14 @@ _options = options(
 
 
 @click.command("corpus")
-@click.option("--linker", required=True, help="A folder of 'ebert link train' or 'ebert align', or 'starter'.")
+@click.option("--linker", required=True, help="A folder made by 'ebert link train' or 'ebert align', or 'starter'.")
 @cli_options(LinkJob, into="given", given_only=True)
 @_options
 def link(linker: str, given: dict[str, Any], **rest: Any) -> None:
     """Link every row of INPUT: Parquet, JSON lines or text, in files and folders.
 
-    Give the same command again to continue a job that was stopped. Rows are in OUT/rows, what could not be read in
-    OUT/errors.jsonl.
+    To continue a job that was stopped, run the same command again. OUT/rows has the linked rows; OUT/errors.jsonl
+    lists the rows that could not be read.
 
     \b
     Example:
@@ -69,8 +69,8 @@ def link(linker: str, given: dict[str, Any], **rest: Any) -> None:
 def encode(job: EncodeJob, **rest: Any) -> None:
     """Encode every row of INPUT: Parquet, JSON lines or text, in files and folders.
 
-    Entities are written [[Title|words]] in the text, or given in a column 'mentions', as 'ebert link corpus' writes it.
-    Give the same command again to continue a job that was stopped.
+    Write entities as [[Title|words]] in the text, or give them in a column 'mentions', as 'ebert link corpus' does. To
+    continue a job that was stopped, run the same command again.
 
     \b
     Example:
@@ -84,12 +84,14 @@ def encode(job: EncodeJob, **rest: Any) -> None:
 @cli_options(ProbeJob, into="given", given_only=True)
 @click.option("--mode", help="Any of bert,concat,replace, or all.  [default: all with a model, bert without]")
 @click.option("--vocabulary", type=PATH,
-              help="The words to choose from, one per line, beside the answers.  [default: the encoder's]")  # fmt: skip
+              help="The words to choose from, one per line, in addition to the answers.  "
+              "[default: the encoder's]")  # fmt: skip
 @_options
 def probe(given: dict[str, Any], mode: str | None, vocabulary: Path | None, **rest: Any) -> None:
     """Ask every row of INPUT: questions of your own, in JSON lines or Parquet.
 
-    The rows are those of 'ebert probe questions'. Give the same command again to continue a job that was stopped.
+    The rows are the same as for 'ebert probe questions'. To continue a job that was stopped, run the same command
+    again.
 
     \b
     Example:
@@ -118,7 +120,7 @@ def _run(
     if engine.gpus_per_worker and device not in (None, "cuda"):
         raise EbertError(
             f"--device {device} and --gpus-per-worker do not go together: each worker has a GPU of its own, or a share "
-            "of one; leave one of the two out"
+            "of one; leave out one of the two"
         )
     made = make_engine(engine)  # which also checks its options
     if isinstance(job, LinkJob):
@@ -130,7 +132,7 @@ def _run(
     try:
         done = run(job, input, out, read=read, engine=made, overwrite=overwrite, watch=progress)
     except KeyboardInterrupt:
-        say("stopped; give the same command again to continue")
+        say("stopped; run the same command again to continue")
         raise
     if as_json:
         shown = {name: value for name, value in done.items() if name not in ("identity", "shards")}

@@ -27,7 +27,7 @@ precision_option = click.option(
     "--precision", type=click.Choice(get_args(LinkPrecision)), default="auto", show_default=True, help=PRECISION_HELP
 )
 dtype_option = click.option("--dtype", type=click.Choice(DTYPES), help="The encoder's number type.")
-vectors_option = click.option("--vectors", help="Where the model's store is now, if it has moved.")
+vectors_option = click.option("--vectors", help="The new path of the model's store, if it has moved.")
 own_vectors_option = click.option("--vectors", help="A store to use instead of the model's, such as a copy of it.")
 
 

@@ -16,7 +16,7 @@ from ebert.wikipedia.options import CorpusOptions
 
 @click.group("corpus", cls=Group)
 def group() -> None:
-    """Build and look at corpora: the text of a Wikipedia with its links, from a dump.
+    """Build and inspect corpora: the text of a Wikipedia with its links, from a dump.
 
     \b
     Example:
@@ -37,8 +37,8 @@ def build(
 ) -> None:
     """Make a corpus from MediaWiki exports (.xml, .xml.bz2, .xml.gz), such as a Wikipedia's pages-articles dump.
 
-    Several dumps of one language become one corpus; a title that two of them have is one page. A build that was
-    stopped continues when you give the same command again; until it is done, its parts are in the folder OUT.parts.
+    Several dumps of one language become one corpus; if two dumps have the same title, it is one page. To continue a
+    build that was stopped, run the same command again. Until the build is complete, its parts are in OUT.parts.
 
     \b
     Example:
@@ -57,7 +57,7 @@ def build(
     try:
         corpus = build_corpus(dumps, out, overwrite=overwrite, run=run, watch=progress, **asdict(options))
     except KeyboardInterrupt:
-        say("stopped; give the same command again to continue")
+        say("stopped; run the same command again to continue")
         raise
     print_result(asdict(corpus.info), as_json, _show)
 
@@ -82,7 +82,7 @@ def info(corpus: str, as_json: bool) -> None:
 @click.argument("corpus")
 @click.option("--page", help="The dump of the table 'page' of the same wiki (page.sql.gz).")
 @click.option("--page-props", help="The dump of its table 'page_props' (page_props.sql.gz).")
-@click.option("--tsv", help="Instead: a file of titles and ids (Q42), one pair per line with a tab between them.")
+@click.option("--tsv", help="Instead: a file of titles and ids (Q42), one pair per line, separated by a tab.")
 @json_option
 def wikidata(corpus: str, page: str | None, page_props: str | None, tsv: str | None, as_json: bool) -> None:
     """Find the Wikidata ids of the entities of a corpus.

@@ -22,8 +22,8 @@ Go on:
 def command(as_json: bool) -> None:
     """Show what entities change: the real BERT answers questions with and without them.
 
-    In the end it links the names in the 40 texts of the news set (examples/linking) and compares them with the labels.
-    The first time, bert-base-cased is fetched (400 MB). Nothing else is changed: the entity that the demo teaches goes
+    At the end it links the names in the 40 texts of the news set (examples/linking) and compares them with the labels.
+    The first time, it fetches bert-base-cased (400 MB). It changes nothing else: the entity that the demo teaches goes
     into a copy of the starter's store.
 
     \b

@@ -13,17 +13,20 @@ COLOURS = {"good": "green", "note": "yellow", "bad": "red"}
 @click.command("doctor")
 @click.argument("path", nargs=-1)
 @click.option(
-    "--clean", is_flag=True, help="Check nothing; remove what killed commands left in the cache and at the PATHs."
+    "--clean",
+    is_flag=True,
+    help="Check nothing; remove what killed commands left behind in the cache and at the PATHs.",
 )
 @click.option("--quick", is_flag=True, help="Load no encoder and read no whole files: compare names and sizes only.")
 @json_option
 def command(path: tuple[str, ...], clean: bool, quick: bool, as_json: bool) -> int:
-    """Check the installation and the cache; or, if PATHs are given, these stores, models ('starter' too) and encoders.
+    """Check the installation and the cache, or the stores, models and encoders at the PATHs.
 
-    The exit code is 1 if something is wrong with the installation, and 2 if something is wrong with a PATH.
+    A PATH may also be 'starter'. The exit code is 1 if something is wrong with the installation, and 2 if something is
+    wrong with a PATH.
 
-    With --clean, nothing is checked. Instead, hidden folders that killed commands left are removed: those in
-    EBERT_HOME, in each PATH, and beside it. Folders that a running process uses stay.
+    With --clean, the command checks nothing. Instead, it removes the hidden folders that killed commands left behind:
+    those in EBERT_HOME, in each PATH, and beside it. Folders that a running process uses stay.
 
     \b
     Example:

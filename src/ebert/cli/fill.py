@@ -37,7 +37,7 @@ Reasons = list[tuple[str, Row]]
 @click.option("--mode", help=f"Any of {','.join(MODES)}.  [default: all with a model, bert without]")
 @click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="Answers to show for each mask.")
 @click.option("--candidates", help="A file with the words to choose from, one per line.")
-@click.option("--why", is_flag=True, help="Also show the answers without each entity in turn.")
+@click.option("--why", is_flag=True, help="Also show the answers with each entity left out in turn.")
 @device_option
 @dtype_option
 @json_option
@@ -47,8 +47,8 @@ def command(
 ) -> None:  # fmt: skip
     """Fill the masks of texts: plain BERT and E-BERT side by side.
 
-    Write entities as [[Title]] or [[Title|surface]]. Case matters only if two titles differ in nothing else. Without
-    TEXT, the lines of standard input are filled.
+    Write entities as [[Title]] or [[Title|surface]]. Case matters only if two titles differ in case alone. Without
+    TEXT, the command fills the lines of standard input.
 
     \b
     Example:

@@ -32,8 +32,8 @@ def group() -> None:
 def uhn(data: Path, out: Path, bert: str, device: str | None, overwrite: bool, as_json: bool) -> None:
     """Write LAMA-UHN: LAMA without questions whose subject's name gives the answer away.
 
-    DATA is LAMA's folder or archive. The new folder has LAMA's own format, and a dropped.jsonl that says which rule
-    took out which question.
+    DATA is LAMA's folder or archive. The new folder has LAMA's own format. Its file dropped.jsonl says which rule
+    removed which question.
 
     \b
     Example:

@@ -44,9 +44,11 @@ for command in (link_data.candidates, link_data.wikipedia, link_data.evaluate):
 _data_options = common.options(
     click.argument("data"),
     click.option("--model", required=True, help="A model folder made by 'ebert align', or 'starter'."),
-    click.option("--vectors", help="The store to link to, if not the model's own: one of 'link candidates', say."),
+    click.option(
+        "--vectors", help="The store to link to, such as one made by 'link candidates'.  [default: the model's own]"
+    ),
     click.option("--out", required=True, type=common.PATH, help="The folder of the linker."),
-    click.option("--dev", help="Data to choose the best epoch on.  [default: a tenth of DATA]"),
+    click.option("--dev", help="Data for choosing the best epoch.  [default: a tenth of DATA]"),
     click.option("--layout", help=LAYOUT_HELP),
     click.option("--ids", type=common.PATH, help=IDS_HELP),
     given_option,
@@ -61,9 +63,9 @@ _data_options = common.options(
 @_data_options
 @cli_options(LinkTrainingOptions)
 def train(out: Path, as_json: bool, **how: Any) -> None:
-    """Train a linker on DATA: a folder of 'ebert link wikipedia', or a file of any layout.
+    """Train a linker on DATA: a folder made by 'ebert link wikipedia', or a file in any layout.
 
-    Give the same command again to continue a training that was stopped. The best linker of all epochs is kept.
+    To continue a training that was stopped, run the same command again. The best linker of all epochs is kept.
 
     \b
     Example:
@@ -122,12 +124,12 @@ def search(learning_rates: str | None, batches: str | None, out: Path, as_json: 
 @click.argument("linker")
 @click.argument("file", nargs=-1)
 @click.option("--text", multiple=True, help="A text to link, instead of a file.")
-@click.option("--lines", is_flag=True, help="Take every line of a text file as a document.")
-@click.option("--layout", help=f"{LAYOUT_HELP} Its gold is not looked at.")
-@click.option("--vectors", help="Where the linker's store is now, if it has moved.")
+@click.option("--lines", is_flag=True, help="Treat every line of a text file as a document.")
+@click.option("--layout", help=f"{LAYOUT_HELP} Gold labels are ignored.")
+@click.option("--vectors", help="The new path of the linker's store, if it has moved.")
 @given_option
-@click.option("--threshold", type=click.FloatRange(0, 1), help="Leave out mentions that are less probable.")
-@click.option("--rounds", type=click.IntRange(1), help="Iterations of refinement; 1 is none.")
+@click.option("--threshold", type=click.FloatRange(0, 1), help="Leave out mentions that are less probable than this.")
+@click.option("--rounds", type=click.IntRange(1), help="Rounds of refinement; 1 means no refinement.")
 @click.option("--format", "form", type=click.Choice(("brackets", "jsonl", "html")), default="brackets",
               show_default=True, help="What to write.")  # fmt: skip
 @click.option("--out", type=common.PATH,
@@ -140,7 +142,7 @@ def run(
     given: str | None, threshold: float | None, rounds: int | None, form: str, out: Path | None, device: str | None,
     precision: Any, as_json: bool,
 ) -> None:  # fmt: skip
-    """Link texts: files, folders, JSONL with a 'text' in each line, or standard input if none are given (or for '-').
+    """Link texts in files, folders or JSONL with a 'text' in each line. Without FILE, or for '-', read standard input.
 
     \b
     Example:

@@ -21,25 +21,29 @@ if TYPE_CHECKING:
     from ebert.wikipedia.corpus import Corpus
 
 LAYOUT_HELP = "The layout of the data: jsonl, zelda, kilt, elevant, aida, knowbert or nif; detected by default."
-IDS_HELP = "Titles of Wikidata ids, for gold that has ids: JSON {'Q42': 'Title'}, or 'Title TAB Q42'."
-given_option = click.option("--given", help="A file of candidates of your own, instead of the store's mention table.")
+IDS_HELP = (
+    "A file with the titles of Wikidata ids, if the gold has ids: JSON {'Q42': 'Title'}, or lines 'Title TAB Q42'."
+)
+given_option = click.option(
+    "--given", help="A file with your own candidates, to use instead of the store's mention table."
+)
 
 
 @click.command("candidates")
 @click.argument("vectors")
 @click.option("--out", required=True, help="The folder of the new store; the vectors themselves are shared.")
 @click.option("--corpus", help="Count the mention table again from this corpus.")
-@click.option("--table", help="Instead: take a table in KnowBert's format, 'mention TAB freq TAB id,prob,Title ...'.")
+@click.option("--table", help="Instead: use a table in KnowBert's format, 'mention TAB freq TAB id,prob,Title ...'.")
 @click.option(
     "--dictionary",
     help="With --corpus: merge a dictionary of names into the table: 'corenlp', which is "
     "fetched from Maven once (227 MB), or a file of lines 'mention TAB Title_with_underscores TAB score'.",
 )
 @click.option("--leave-out", multiple=True, help="Articles to leave out of the counts: test data, or a list of titles.")
-@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads that count.")
+@click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Number of threads for counting.")
 @click.option("--merge/--no-merge", default=True, show_default=True,
-              help="Make one entity of those that redirects or their spelling show to be the same.")  # fmt: skip
-@click.option("--keep-apart", help="A file of titles, one per line, that are merged with nothing.")
+              help="Merge entities whose redirects or spelling show that they are the same.")  # fmt: skip
+@click.option("--keep-apart", help="A file of titles, one per line, that must not be merged.")
 @common.overwrite_option
 @common.json_option
 def candidates(
@@ -48,8 +52,8 @@ def candidates(
 ) -> None:  # fmt: skip
     """Make a store for linking: the same VECTORS with another mention table.
 
-    Test articles that are in the corpus are left out of the counts, and link probabilities are counted in pages that
-    have links. A dictionary adds names that the corpus does not link; how often they stand in its text is counted too.
+    With --leave-out, test articles are left out of the counts. Link probabilities are counted in pages that have links.
+    A dictionary adds names that the corpus does not link; the command also counts how often they occur in its text.
     Without --corpus and --table the mention table stays as it is. Entities that are the same, such as Apple Inc. and
     Apple Inc, are merged: 'ebert vectors merged' lists them, and --no-merge undoes it.
 
@@ -71,13 +75,13 @@ def candidates(
     from ebert.wikipedia.corpus import Corpus
 
     if corpus and table:
-        raise click.UsageError("give --corpus or --table")
+        raise click.UsageError("give --corpus or --table, not both")
     if leave_out and not corpus:
-        raise click.UsageError("only what a --corpus counts can be left out")
+        raise click.UsageError("--leave-out needs --corpus: it leaves articles out of the counts")
     if dictionary and not corpus:
-        raise click.UsageError("--dictionary needs --corpus, in whose text its names are counted")
+        raise click.UsageError("--dictionary needs --corpus: the names are counted in the text of the corpus")
     if keep_apart and not merge:
-        raise click.UsageError("with --no-merge nothing is merged: leave --keep-apart out")
+        raise click.UsageError("with --no-merge nothing is merged: leave out --keep-apart")
     refuse(Path(out).absolute(), overwrite=overwrite)
     store, opened = Vectors.open(vectors), Corpus.open(corpus) if corpus else None
     apart = read_titles(keep_apart) if keep_apart else ()
@@ -152,7 +156,9 @@ def _read_dictionary(given: str, corpus: "Corpus", store: "Vectors", made: dict[
 @click.argument("corpus")
 @click.option("--vectors", required=True, help="The store to link to; its mention table finds the spans.")
 @click.option("--out", required=True, help="The folder of the documents: train.jsonl and held-out.jsonl.")
-@click.option("--dump", multiple=True, help="A dump of the corpus, for text with punctuation; a corpus has words only.")
+@click.option(
+    "--dump", multiple=True, help="A dump of the corpus, for text with punctuation. The corpus itself has words only."
+)
 @click.option("--leave-out", multiple=True, help="Articles not to use: test data, or a file of titles, one per line.")
 @cli_options(WikipediaOptions)
 @common.overwrite_option
@@ -161,7 +167,7 @@ def wikipedia(
     corpus: str, vectors: str, out: str, dump: tuple[str, ...], leave_out: tuple[str, ...], options: WikipediaOptions,
     overwrite: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Make documents to train a linker on, from the links of the articles of CORPUS.
+    """Make training documents for a linker from the links in the articles of CORPUS.
 
     \b
     Example:
@@ -187,21 +193,22 @@ def wikipedia(
 @click.command("evaluate")
 @click.argument("linker")
 @click.argument("data")
-@click.option("--given-mentions", is_flag=True, help="Give the gold's spans: disambiguation only.")
-@click.option("--prior-only", is_flag=True, help="Link by priors alone: LINKER may then be a store too.")
-@click.option("--tune", help="With --prior-only: data to tune the threshold and the rule for overlaps on.")
+@click.option("--given-mentions", is_flag=True, help="Give the linker the gold spans, so that it only disambiguates.")
+@click.option("--prior-only", is_flag=True, help="Link by priors alone. LINKER may then also be a store.")
+@click.option("--tune", help="With --prior-only: data for tuning the threshold and the rule for overlaps.")
 @click.option("--threshold", type=click.FloatRange(0, 1),
-              help="Leave out less probable mentions; with --prior-only, of smaller link probability.")  # fmt: skip
+              help="Leave out mentions below this probability; with --prior-only, "
+              "below this link probability.")  # fmt: skip
 @click.option("--layout", help=LAYOUT_HELP)
 @click.option("--ids", help=IDS_HELP)
 @given_option
-@click.option("--vectors", help="Where the linker's store is now, if it has moved.")
-@click.option("--rounds", type=click.IntRange(1), help="Iterations of refinement; 1 is none.")
+@click.option("--vectors", help="The new path of the linker's store, if it has moved.")
+@click.option("--rounds", type=click.IntRange(1), help="Rounds of refinement; 1 means no refinement.")
 @click.option("--variant", type=click.Choice(get_args(Variant)),
-              help="For a model that links without training: E-BERT-MLM, or a baseline.")  # fmt: skip
-@click.option("--mask", type=click.Choice(get_args(Mask)), help="For a model that links without training.")
-@click.option("--out", type=common.PATH, help="Write all figures, per document too, to a JSON file.")
-@click.option("--against", help="Such a file of another linker, to show the difference and its interval.")
+              help="For a model without a trained linker: E-BERT-MLM, or a baseline.")  # fmt: skip
+@click.option("--mask", type=click.Choice(get_args(Mask)), help="The mask, for a model without a trained linker.")
+@click.option("--out", type=common.PATH, help="Write all figures, also those of each document, to a JSON file.")
+@click.option("--against", help="An --out file of another linker: show the difference and its interval.")
 @common.precision_option
 @common.device_option
 @common.json_option
@@ -231,9 +238,9 @@ def evaluate(
     _check_tool(linker, vectors, prior_only=prior_only)
     check_files(tune, given)
     if given_mentions and threshold is not None:
-        raise click.UsageError("with --given-mentions every mention is linked: leave --threshold out")
+        raise click.UsageError("with --given-mentions every mention is linked: leave out --threshold")
     if prior_only and (rounds or variant or mask):
-        raise click.UsageError("--rounds, --variant and --mask are for linkers; --prior-only asks no encoder")
+        raise click.UsageError("--rounds, --variant and --mask are for linkers; --prior-only uses no encoder")
     if out is not None:
         files.refuse_unwritable(out)
     other = load_scores(against) if against else None
@@ -294,7 +301,10 @@ def use_candidates(linker: "Linker", given: str | None) -> None:
         linker.generator = read_given(given, linker.vectors, most)
     elif linker.trained_with:
         name = linker.trained_with.get("file", "somebody")
-        say(f"the linker was trained with candidates of {name}; it now takes those of the mention table (or --given)")
+        say(
+            f"the linker was trained with the candidates of {name}; it now uses those of the mention table "
+            f"(--given gives others)"
+        )
 
 
 def _tool(

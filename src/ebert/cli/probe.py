@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.group("probe", cls=Group, commands={"corpus": "bulk:probe"})
 def group() -> None:
-    """Ask a model questions with a mask, and count how often it is right.
+    """Ask a model questions with a mask, and measure how often its answers are right.
 
     \b
     Example:
@@ -55,14 +55,14 @@ def _options(*, filters: str, without: tuple[str, ...] = ()) -> Callable[[Any], 
 
 @group.command("lama")
 @click.argument("data", type=common.PATH)
-@click.option("--relations", help="Only these, such as P463,P36.")
-@click.option("--vocabulary", type=common.PATH, help="The words to choose from, one per line; LAMA's own if not given.")
+@click.option("--relations", help="Ask only these relations, such as P463,P36.")
+@click.option("--vocabulary", type=common.PATH, help="The words to choose from, one per line.  [default: LAMA's own]")
 @click.option("--name-bert", default=NAME_BERT, show_default=True, help="The encoder that the person-name filter asks.")
 @_options(filters=",".join(FILTERS))
 def lama(data: Path, relations: str | None, vocabulary: Path | None, **rest: Any) -> None:
     """Probe with LAMA (T-REx and Google-RE): DATA is its folder or archive.
 
-    Run the same command again to continue a run that was stopped.
+    To continue a run that was stopped, run the same command again.
 
     \b
     Example:
@@ -82,7 +82,8 @@ def lama(data: Path, relations: str | None, vocabulary: Path | None, **rest: Any
 
 @group.command("questions")
 @click.argument("data", type=common.PATH)
-@click.option("--vocabulary", type=common.PATH, help="The words to choose from, one per line, beside the answers.  "
+@click.option("--vocabulary", type=common.PATH,
+              help="The words to choose from, one per line, in addition to the answers.  "
               "[default: all words of the encoder]")  # fmt: skip
 @_options(filters=",".join(own_filters()), without=("oracle",))
 def questions(data: Path, vocabulary: Path | None, **rest: Any) -> None:

@@ -36,18 +36,19 @@ def group() -> None:
     """
 
 
-store_option = click.option("--vectors", help="Where the store is now, if it has moved.")
+store_option = click.option("--vectors", help="The new path of the store, if it has moved.")
 
 # What `train` and `search` have in common, beside the options of the training itself.
 training_options = common.options(
     click.option("--model", required=True,
-                 help="A model made by 'ebert align', or 'starter'; with --mode bert also an encoder."),
+                 help="A model made by 'ebert align', or 'starter'; with --mode bert, an encoder works too."),
     click.option("--mode", type=click.Choice(list(VARIANTS)), required=True, help="How entities are fed."),
-    click.option("--out", required=True, type=common.PATH, help="The folder of the run; run it again to continue."),
-    click.option("--ids", type=common.PATH, help="A table of Wikidata ids and titles, for stores that know no ids."),
+    click.option("--out", required=True, type=common.PATH,
+                 help="The folder of the run. To continue a run, run the same command again."),
+    click.option("--ids", type=common.PATH, help="A table of Wikidata ids and titles, for stores without ids."),
     cli_options(ResolvingOptions, into="resolving"),
     common.vectors_option,
-    click.option("--device", type=click.Choice(["cpu"]), help="Keep to the CPU.  [default: a GPU if there is]"),
+    click.option("--device", type=click.Choice(["cpu"]), help="Use only the CPU.  [default: a GPU if there is one]"),
 )  # fmt: skip
 
 
@@ -85,7 +86,9 @@ def train(
 @group.command("evaluate")
 @click.argument("run")
 @click.argument("data", type=common.PATH)
-@click.option("--samples", type=click.IntRange(min=1), help="How many samples, evenly by relation.  [default: all]")
+@click.option(
+    "--samples", type=click.IntRange(min=1), help="How many samples to use, evenly over the relations.  [default: all]"
+)
 @click.option("--keep", is_flag=True, help="Also write the figures and all answers into RUN, for 'relations report'.")
 @store_option
 @common.device_option
@@ -144,10 +147,10 @@ def predict(
     run: str, text: tuple[str, ...], data: Path | None, object_first: bool, top: int, vectors: str | None,
     device: str | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Find the relation between the two mentions of texts, with the best classifier of RUN.
+    """Predict the relation between the two mentions in each TEXT, with the best classifier of RUN.
 
-    Mentions are written [[Title]] or [[Title|surface]]; the first is the subject and the second the object. Lines of
-    --data, or of standard input if there is neither --data nor TEXT, may be such texts or JSON as for training.
+    Write mentions as [[Title]] or [[Title|surface]]. The first is the subject and the second the object. Without TEXT,
+    the command reads --data or standard input. Each line may be such a text, or JSON as for training.
 
     \b
     Example:
@@ -250,7 +253,7 @@ def search(
     data: Path, learning_rate: tuple[float, ...], epochs: tuple[int, ...], model: str, mode: str, out: Path,
     ids: Path | None, vectors: str | None, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
-    """Train with every learning rate and number of epochs of a grid, and draw the expected maximum performance.
+    """Train with every learning rate and number of epochs of a grid, and plot the expected maximum performance.
 
     \b
     Example:
@@ -280,11 +283,13 @@ def search(
 @click.option(
     "--out", required=True, type=common.PATH, help="The folder: index.html, report.md, tables as CSV, plots as SVG."
 )
-@click.option("--resamples", type=click.IntRange(min=100), default=1000, show_default=True, help="Of the bootstrap.")
+@click.option(
+    "--resamples", type=click.IntRange(min=100), default=1000, show_default=True, help="Resamples of the bootstrap."
+)
 @common.overwrite_option
 @common.json_option
 def report(runs: tuple[Path, ...], out: Path, resamples: int, overwrite: bool, as_json: bool) -> None:
-    """Report on runs that were evaluated with --keep, beside the published figures; the first is compared with.
+    """Report on runs evaluated with --keep: each run against the first, with the published figures beside ours.
 
     \b
     Example:

@@ -20,7 +20,7 @@ from ebert.report.document import ReportOptions
 def command(
     runs: tuple[str, ...], out: str | None, check: bool, options: ReportOptions, overwrite: bool, as_json: bool
 ) -> None:
-    """Report on runs of 'ebert probe': tables and plots, ours beside the published figures.
+    """Report on runs of 'ebert probe' in tables and plots, with the published figures beside ours.
 
     \b
     Example:

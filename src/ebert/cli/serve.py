@@ -17,7 +17,9 @@ from ebert.serve.options import Limits, ServeOptions
 @click.argument("model")
 @click.option("--linker", help="A linker made by 'ebert link train'.  [default: the model itself, without training]")
 @vectors_option
-@click.option("--keep", is_flag=True, help="Write added entities into the store; otherwise they go with the service.")
+@click.option(
+    "--keep", is_flag=True, help="Save added entities in the store. Without it, they are lost when the service stops."
+)
 @device_option
 @precision_option
 @cli_options(ServeOptions)
@@ -29,8 +31,9 @@ def command(
 ) -> None:  # fmt: skip
     """Serve a model over HTTP: a web page, and JSON for programs.
 
-    MODEL is a folder made by 'ebert align', or 'starter'. The URL to open is printed. The token in it is needed for
-    what changes something, and for everything if --host is not this machine only; EBERT_TOKEN sets another one.
+    MODEL is a folder made by 'ebert align', or 'starter'. The command prints the URL to open, with a token in it.
+    Requests that change something need the token. If other machines can reach --host, all requests need it. To set
+    your own token, use EBERT_TOKEN.
 
     \b
     Example:
@@ -60,7 +63,10 @@ def command(
     else:
         click.echo(f"open {url}")
     if not chosen.loopback:
-        say("others can reach this service and need its token; HTTP is not encrypted: put a proxy with TLS before it")
+        say(
+            "others can reach this service and need its token; HTTP is not encrypted: put a proxy with TLS in "
+            "front of it"
+        )
     if not new:
         say("the token is what EBERT_TOKEN is set to: add #token=... to the URL")
     say("loading the model ...")

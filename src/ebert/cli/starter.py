@@ -10,7 +10,7 @@ from ebert.cli.common import json_option, print_json
 def command(as_json: bool) -> None:
     """Unpack the model that comes with ebert (for bert-base-cased) and print its folder.
 
-    Every command that takes a model or a store accepts the word 'starter' for this one.
+    Every command that takes a model or a store also accepts the word 'starter'.
 
     \b
     Example:

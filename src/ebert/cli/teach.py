@@ -29,9 +29,9 @@ SHOWN = 20  # rows that were left out, and names that clash
 @click.option("--overwrite", is_flag=True, help="Replace what is at OUT.")
 @common.json_option
 def copy(store: str, out: str, overwrite: bool, as_json: bool) -> None:
-    """Make a store of your own as an instant copy of another one. The big files never change and are shared.
+    """Make an instant copy of a store, for your own entities. The big files never change, so both stores share them.
 
-    What you add goes into the copy only. If OUT is such a copy already, nothing changes.
+    What you add goes into the copy only. If OUT is already a copy of STORE, nothing changes.
 
     \b
     Example:
@@ -56,14 +56,14 @@ def copy(store: str, out: str, overwrite: bool, as_json: bool) -> None:
 @click.command("add")
 @click.argument("store")
 @click.argument("title")
-@click.option("--description", help="A paragraph about it, from which its vector is made.")
+@click.option("--description", help="A paragraph about the entity. Its vector is made from it.")
 @click.option("--vector", help="Instead: a file with the numbers, .npy or text ('-': standard input).")
 @click.option("--alias", "aliases", multiple=True, help="Another name to find it by; may be given several times.")
 @click.option("--wikidata", help="Its Wikidata id, e.g. Q42.")
 @click.option("--id", help="An id of your own to find it by.")
 @click.option("--replace", is_flag=True, help="Replace the vector of an entity that is already there.")
-@click.option("--model", help="Then show what BERT says about it: as 'ebert vectors check' with this model.")
-@click.option("--refine", is_flag=True, help="Improve the vector by the description, through --model (seconds).")
+@click.option("--model", help="After adding, show what BERT says about it, like 'ebert vectors check' with this model.")
+@click.option("--refine", is_flag=True, help="Improve the vector with the description and --model (takes seconds).")
 @common.json_option
 def add(
     store: str, title: str, description: str | None, vector: str | None, wikidata: str | None, model: str | None,
@@ -127,14 +127,18 @@ def add(
 @click.argument("file")
 @click.option("--replace", is_flag=True, help="Replace the vectors of entities that are already there.")
 @click.option("--strict", is_flag=True, help="Exit with 2 if any row was left out.")
-@click.option("--rejected", type=click.Path(), help="Write all rows that were left out, with reasons, as JSON lines.")
+@click.option(
+    "--rejected",
+    type=click.Path(),
+    help="Write the rows that were left out, with reasons, to this file, as JSON lines.",
+)
 @common.json_option
 def add_many(store: str, file: str, replace: bool, strict: bool, rejected: str | None, as_json: bool) -> int:
     """Add a whole knowledge base to a store: .csv, .tsv or .jsonl (and .gz or .bz2).
 
-    Columns (fields): title, description, and optionally aliases (a list, or names with | between them), id (your
-    own) and wikidata. Rows that cannot be added are left out and listed; the exit code is 2 if none could be.
-    After Ctrl-C, what was added so far stays.
+    Columns (fields): title, description, and optionally aliases (a list, or names separated by |), id (your own) and
+    wikidata. Rows that cannot be added are left out and listed. If no row can be added, the exit code is 2. After
+    Ctrl-C, the entities added so far stay.
 
     \b
     Example:
@@ -202,7 +206,7 @@ def _say_some(lines: Iterable[str], count: int, more: str) -> None:
 def remove(store: str, title: tuple[str, ...], as_json: bool) -> None:
     """Remove entities from a store, for every process that has it open.
 
-    Added entities are deleted. Entities that the store was made with are hidden until you add them again.
+    Entities that you added are deleted. Entities that the store was made with are hidden until you add them again.
 
     \b
     Example:
@@ -220,7 +224,7 @@ def remove(store: str, title: tuple[str, ...], as_json: bool) -> None:
 
 @click.command("list")
 @click.argument("store")
-@click.option("--added", is_flag=True, help="Only entities that were added, with their other names and ids.")
+@click.option("--added", is_flag=True, help="List only added entities, with their other names and ids.")
 @common.json_option
 def list_(store: str, added: bool, as_json: bool) -> None:
     """List the titles of a store, one per line; with --json, one object per line.

@@ -14,12 +14,12 @@ from ebert.vectors.train.options import PRESETS, VectorTrainingOptions
 @click.argument("corpus")
 @click.option("--out", required=True, help="The folder of the new store.")
 @click.option("--preset", type=click.Choice(list(PRESETS)), default="default", show_default=True,
-              help="'paper': dimension 768, entities with 5 links, the three "
-              "objectives of Section 2.3 only.")  # fmt: skip
+              help="'paper': dimension 768, entities with 5 links, only the three "
+              "objectives of Section 2.3.")  # fmt: skip
 @cli_options(VectorTrainingOptions, into="given", given_only=True)
 @click.option("--threads", type=click.IntRange(min=1), help="Cores to use.  [default: all]")
 @click.option("--keep", type=click.Path(), help="A file of titles, one per line, that always get a vector.")
-@click.option("--resume", is_flag=True, help="Go on with the last checkpoint, if there is one.")
+@click.option("--resume", is_flag=True, help="Continue from the last checkpoint, if there is one.")
 @click.option("--checkpoint", type=float, default=600, show_default=True, help="Seconds between checkpoints.")
 @click.option("--dtype", type=click.Choice(get_args(StorageDtype)), default="float32", show_default=True)
 @overwrite_option
@@ -29,8 +29,8 @@ def command(
 ) -> None:
     """Train vectors of words and entities in one space, from a corpus made by 'ebert corpus build'.
 
-    Ctrl-C saves a checkpoint; give the same command with --resume to continue. A kill loses what came after the
-    last checkpoint.
+    Ctrl-C saves a checkpoint. To continue, run the same command with --resume. If the training is killed, the work
+    after the last checkpoint is lost.
 
     \b
     Example:

@@ -17,7 +17,7 @@ KINDS = ("prefix", "words", "entities")
 
 @click.group("vectors", cls=Group, commands={"train": "train:command"})
 def group() -> None:
-    """Import, look at and change stores of word and entity vectors.
+    """Import, inspect and change stores of word and entity vectors.
 
     \b
     Example:
@@ -36,11 +36,11 @@ for command in (teach.copy, teach.add, teach.add_many, teach.remove, teach.list_
 @click.option("--out", required=True, help="The folder of the new store.")
 @click.option("--format", type=click.Choice(FORMATS), default="auto", show_default=True)
 @click.option("--kind", type=click.Choice(KINDS), default="prefix", show_default=True,
-              help="What the names are: entities where they begin with ENTITY/ and words elsewhere, or all of one "
-              "kind.")  # fmt: skip
+              help="What the names are. prefix: entities if they begin with ENTITY/, else words; otherwise all words, "
+              "or all entities.")  # fmt: skip
 @click.option("--names", help="For numpy: the file with the names of the rows, one per line.")
 @click.option("--dtype", type=click.Choice(get_args(StorageDtype)), default="float32", show_default=True)
-@click.option("--licence", default="unknown", help="Noted in the store, e.g. 'CC BY-SA 4.0 (Wikipedia)'.")
+@click.option("--licence", default="unknown", help="The licence to note in the store, e.g. 'CC BY-SA 4.0 (Wikipedia)'.")
 @common.overwrite_option
 @common.json_option
 def import_(source: tuple[str, ...], out: str, as_json: bool, **how: Any) -> None:
@@ -83,7 +83,9 @@ def info(store: str, verify: bool, as_json: bool) -> None:
 @click.argument("name", nargs=-1, required=True)
 @common.json_option
 def find(store: str, name: tuple[str, ...], as_json: bool) -> int:
-    """Look entities up by title, redirect, Wikipedia URL, Wikidata or own id; for a miss, show the closest titles.
+    """Look up entities by title, redirect, Wikipedia URL, Wikidata id or your own id.
+
+    If a name is not found, show the closest titles.
 
     \b
     Example:
@@ -143,7 +145,8 @@ def merged(store: str, as_json: bool) -> None:
 @click.option("--kind", type=click.Choice(["entities", "words", "both"]), default="entities", show_default=True)
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True)
 @click.option("--by", type=click.Choice(["csls", "cosine"]), default="csls", show_default=True,
-              help="Sort by cosine, or by cosine corrected for hubs, which are near to everything (csls).")  # fmt: skip
+              help="Sort by cosine, or by csls: cosine corrected for hubs (entities that are "
+              "close to everything).")  # fmt: skip
 @common.json_option
 def nearest(store: str, name: str, as_json: bool, **how: Any) -> None:
     """Show the nearest entities or words: their score, their cosine and their names.

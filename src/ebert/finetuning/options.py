@@ -19,11 +19,13 @@ class FinetuningOptions(Options):
     epochs: int = option(10, "Passes over the training set.", low=1)
     learning_rate: float = option(5e-5, "The highest learning rate of the schedule.", above=0)
     batch: int = option(32, "Samples in a step, on all devices together.", low=1)
-    seed: int = option(0, "Seed of everything that is random.", low=0, high=2**32 - 1)
+    seed: int = option(0, "Seed for everything that is random.", low=0, high=2**32 - 1)
     warmup: float = option(0.1, "Share of the steps in which the learning rate rises.", low=0, below=1)
     weight_decay: float = option(0.01, "AdamW's weight decay.", low=0)
-    checkpoint_steps: int = option(125, "Steps between two checkpoints, from which a killed run continues.", low=1)
-    precision: Precision = option("fp32", "The number type of computations; the mixed ones are for GPUs.")
+    checkpoint_steps: int = option(125, "Steps between checkpoints. A killed run continues from the last one.", low=1)
+    precision: Precision = option(
+        "fp32", "Number type of the computations. bf16 and fp16 use mixed precision, on GPUs."
+    )
 
 
 def split_options(given: dict[str, Any], *classes: Any) -> tuple[Any, ...]:

@@ -72,12 +72,13 @@ def begin(out: Path, info: Mapping[str, Any], same: Sequence[str]) -> dict[str, 
     old = files.read_json(out / RUN, "a run")
     if old.get("format") != info.get("format"):
         raise EbertError(
-            f"{out} holds a run of another version of ebert (format {old.get('format')}, not {info.get('format')}), "
+            f"{out} contains a run of another version of ebert (format {old.get('format')}, not "
+            f"{info.get('format')}), "
             "which can be used if it is complete but not continued; choose another --out, or remove the folder"
         )
     if different := [key for key in same if old.get(key) != info[key]]:
         raise EbertError(
-            f"{out} holds a run with other {', '.join(different)}; choose another --out, or remove the folder"
+            f"{out} contains a run with other {', '.join(different)}; choose another --out, or remove the folder"
         )
     if not old.get("complete"):
         return None
@@ -196,6 +197,6 @@ def _refuse_smaller_grid(out: Path, names: Sequence[str]) -> None:
     before = files.read_json(out / GRID, "a search")["grid"] if (out / GRID).is_file() else []
     if missing := [name for name in before if name not in names]:
         raise EbertError(
-            f"{out} holds a search of a grid with {', '.join(missing)}, which this one lacks; a grid may grow: give "
-            "all its values, or choose another --out"
+            f"{out} contains a search of a grid with {', '.join(missing)}, which this one lacks; you can only add "
+            f"values to a grid: give all of them, or choose another --out"
         )

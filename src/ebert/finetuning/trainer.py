@@ -157,7 +157,7 @@ class Keeper(TrainerCallback):
         def stop(*_: object) -> None:
             signal.signal(signal.SIGINT, before)
             self.stopping = True
-            self.say("stopping: the step is finished and its state written; once more stops at once")
+            self.say("stopping after this step, when its state is saved; press Ctrl-C again to stop at once")
 
         before = signal.signal(signal.SIGINT, stop)
         try:

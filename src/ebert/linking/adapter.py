@@ -105,7 +105,7 @@ def load_adapter(module: nn.Module, path: Path) -> None:
         with torch.no_grad():
             for name, parameter in wanted.items():
                 if tensors[name].shape != parameter.shape or not tensors[name].isfinite().all():
-                    raise ValueError(f"{name} has shape {list(tensors[name].shape)}, or a value that is no number")
+                    raise ValueError(f"{name} has shape {list(tensors[name].shape)}, or a value that is not a number")
                 parameter.copy_(tensors[name])
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise EbertError(f"{path} does not fit its encoder or is damaged ({error}); train the linker again") from None

@@ -56,8 +56,8 @@ class Linker:
     ) -> None:  # fmt: skip
         if options.strategy == "packed" and not encoder.only_absolute_positions:
             raise EbertError(
-                f"{encoder.name} ({type(encoder.module).__name__}) does not go by absolute positions alone, so that "
-                "spans cannot share the position of their text: the strategy packed does not work with it; use the "
+                f"{encoder.name} ({type(encoder.module).__name__}) does not use absolute positions only, so spans "
+                f"cannot share the positions of their text: the strategy packed does not work with it; use the "
                 "strategy paper, or an encoder like BERT, RoBERTa, DistilBERT, ELECTRA or ALBERT"
             )
         self.module, self.vectors, self.alignment, self.options = module, vectors, alignment, options
@@ -130,7 +130,8 @@ class Linker:
         if (folder / INFO).is_file():
             if variant or mask:
                 raise EbertError(
-                    f"{folder} is a trained linker, whose variant and mask are given; they are a choice for models"
+                    f"{folder} is a trained linker, so its variant and mask are fixed; you can choose them only "
+                    f"for models"
                 )
             linker = folders.load(cls, folder, vectors=vectors, generator=generator, device=device, model=model)
         elif (folder / models.INFO).is_file():
@@ -258,7 +259,7 @@ class Linker:
     ) -> Iterator[tuple[Linked, ...]]:  # fmt: skip
         """Link documents, yielding for each what was linked after each round; given spans are all linked (`always`)."""
         if rounds is not None and rounds < 1:
-            raise EbertError(f"rounds is {rounds}; it must be at least 1 (which is no refinement)")
+            raise EbertError(f"rounds is {rounds}; it must be at least 1 (no refinement)")
         if budget is not None and budget < 1:
             raise EbertError(f"budget is {budget}; a batch needs at least one token")
         judge = partial(self.judge, budget=budget, before_batch=before_batch)

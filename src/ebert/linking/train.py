@@ -90,9 +90,12 @@ def read_data(
         chosen = read_documents(Path(dev), dev_layout, resolver, say)
     else:
         if len(documents) < 2:
-            raise EbertError(f"{path} has one document, and one must be held out to choose by; give others with --dev")
+            raise EbertError(
+                f"{path} has only one document, and one must be held out for choosing the best "
+                f"epoch; give others with --dev"
+            )
         chosen, documents = documents[::TENTH], [d for n, d in enumerate(documents) if n % TENTH]
-        say(f"{len(chosen):,} of the documents are held out to choose the best epoch on (--dev gives others)")
+        say(f"{len(chosen):,} of the documents are held out for choosing the best epoch (--dev gives others)")
     parts = {"train": path, "dev": dev, **({"ids": ids} if ids else {})}
     facts = {name: Path(one) if one else None for name, one in parts.items()}
     return documents, chosen, {

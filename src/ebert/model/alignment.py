@@ -90,7 +90,7 @@ class Alignment:
         if options.method == "none":
             if source != target:
                 raise EbertError(
-                    f"vectors of dimension {source} cannot go unaligned into an encoder of width {target}; "
+                    f"vectors of dimension {source} cannot go without alignment into an encoder of width {target}; "
                     "fit an alignment, or use vectors of that dimension"
                 )
             return cls(None, None, source, target, options, AlignmentReport(pairs=0, r2=None))
@@ -98,8 +98,8 @@ class Alignment:
         weight, bias = _solve(x, y, weights, options)
         if not np.abs([weight.min(), weight.max(), bias.min(), bias.max()]).max() <= np.finfo(np.float32).max:
             raise EbertError(
-                f"no alignment comes of the word vectors of {vectors.path}: W has values that are not numbers or too "
-                "large; are its vectors, and those of the encoder, as they should be?"
+                f"no alignment can be fitted to the word vectors of {vectors.path}: W has values that are not "
+                f"numbers or too large; check these vectors and those of the encoder"
             )
         held_out = _held_out(x, y, weights, rows, table, options)
         report = AlignmentReport(pairs=len(x), r2=_r2(x @ weight.T + bias, y), **held_out)
@@ -202,13 +202,13 @@ def _pairs(
     counts = [vectors.word_count(word) for _, _, word in found]
     if None in counts:
         raise EbertError(
-            f"{vectors.path} does not know how often its words occur, so they cannot be weighed by frequency; "
+            f"{vectors.path} has no counts of its words, so they cannot be weighted by frequency; "
             "import a model file or train the vectors with ebert, or leave weight_power at 0"
         )
     with np.errstate(over="ignore"):
         weights = np.maximum(np.array(counts, np.float64), 1.0) ** options.weight_power
     if not 0 < weights.sum() < np.inf:
-        raise EbertError(f"weight_power is {options.weight_power}, which makes weights too large or too small to count")
+        raise EbertError(f"weight_power is {options.weight_power}, which makes weights too large or too small")
     return x, y, weights / weights.mean(), rows
 
 

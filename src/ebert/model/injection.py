@@ -84,7 +84,7 @@ class Sequencer:
         self._tokenizer.add_tokens([AddedToken(PLACEHOLDER, normalized=False, special=True, lstrip=True)])
         self.placeholder = self._tokenizer.get_vocab()[PLACEHOLDER]
         if self.placeholder in tokenizer.get_vocab().values():  # new tokens are numbered by count, whatever is there
-            raise EbertError("the tokenizer's numbers have gaps, so no token can be added; number its pieces again")
+            raise EbertError("the tokenizer's token ids have gaps, so no token can be added; renumber its pieces")
         self.mask: int = tokenizer.mask_token_id
 
     def __call__(self, passages: Sequence[tuple[Passage, Mapping[Mention, Entity]]], mode: Mode) -> list[Pieces]:
@@ -128,7 +128,7 @@ class Sequencer:
             surface = text[mention.start : mention.end]
             if mask in surface or MASK in surface:
                 raise EbertError(
-                    f"the mention of {mention.entity!r} covers a mask, which would go with it in the mode {mode}"
+                    f"the mention of {mention.entity!r} covers a mask, which would disappear with it in the mode {mode}"
                 )
             edits.append((mention.start, mention.end, before))
         parts, done = [], 0
@@ -261,7 +261,7 @@ def _mark(text: Text, titles: Sequence[str], spans: Sequence[Span] | None) -> Pa
     if spans is None:
         starts = [text.find(title.replace("_", " ")) for title in titles]
         if -1 in starts:
-            raise EbertError(f"{titles[starts.index(-1)]!r} does not stand in the text; give the spans of the entities")
+            raise EbertError(f"{titles[starts.index(-1)]!r} does not occur in the text; give the spans of the entities")
         spans = [(start, start + len(title)) for start, title in zip(starts, titles, strict=True)]
     if len(spans) != len(titles):
         raise EbertError(f"there are {len(titles)} entities and {len(spans)} spans; each entity needs one")

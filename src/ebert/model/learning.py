@@ -196,8 +196,8 @@ class Learning:
         train = [one for one in drawn if not _in_lot(one, share)]
         if not held or not train:
             raise EbertError(
-                f"{self._passages.path} has {len(drawn):,} passages whose entities have a vector, which are too few to"
-                " learn from and to measure on"
+                f"{self._passages.path} has {len(drawn):,} passages whose entities have a vector, which are too few "
+                "for training and evaluation"
             )
         self._say(f"{len(train):,} passages to learn from, {len(held):,} held out")
         return train, held

@@ -48,14 +48,17 @@ class AlignmentOptions(Options):
     """The defaults are the paper's: unconstrained least squares, every word the same weight, no intercept."""
 
     method: Literal["linear", "orthogonal", "none"] = option(
-        "linear", "Least squares; 'orthogonal' keeps angles; 'none' leaves vectors as they are (dimensions must match)."
+        "linear",
+        "'linear': least squares; 'orthogonal': keep angles; 'none': use vectors as they are (dimensions must match).",
     )
     ridge: float = option(0.0, "Penalty on the size of W (times its squared norm).", low=0)
-    weight_power: float = option(0.0, "Weigh words by their count to this power, where the store knows counts.")
+    weight_power: float = option(0.0, "Weight each word by its count to this power. The store must have counts.")
     intercept: bool = option(False, "Also fit a constant vector.")
     length: float | None = option(None, "Scale every projected entity vector to this length.", above=0)
-    held_out: float = option(0.1, "Share of words kept back for the report; W is fitted on all.", low=0, high=0.5)
-    seed: int = option(0, "Decides which words are kept back.", low=0)
+    held_out: float = option(
+        0.1, "Share of the words to hold out for the report; the final W is fitted on all words.", low=0, high=0.5
+    )
+    seed: int = option(0, "Seed for the choice of held-out words.", low=0)
 
     def check(self) -> None:
         """Raise `EbertError` also if options do not go together."""
@@ -70,21 +73,25 @@ class AlignmentOptions(Options):
 class LearningOptions(Options):
     """How W is learned through the encoder; the defaults were chosen on held-out passages."""
 
-    steps: int = option(4000, "Gradient steps at most.", low=1)
-    minutes: float | None = option(None, "Time for the steps at most, without loading and measuring.", above=0)
-    rate: float = option(3e-4, "Adam's learning rate, which falls linearly.", above=0)
+    steps: int = option(4000, "Maximum number of gradient steps.", low=1)
+    minutes: float | None = option(None, "Time limit for the steps, without loading and evaluation.", above=0)
+    rate: float = option(3e-4, "Adam's learning rate at the start; it falls linearly.", above=0)
     tokens: int = option(1000, "Wordpieces in a batch.", low=16)
-    longest: int = option(30, "Wordpieces of a passage at most; longer ones are not used.", low=8)
-    passages: int = option(150_000, "Passages to learn from, at most.", low=1)
-    held_passages: int = option(2000, "Passages to measure on, at most; their pages are not learned from.", low=1)
-    mask: float = option(0.25, "Share of the content words that are masked.", above=0, high=1)
-    evaluate: int = option(250, "Steps between two measurements, each with a checkpoint.", low=1)
-    patience: int = option(3, "Measurements without a better loss before it stops.", low=1)
-    hidden: int = option(0, "Width of a hidden layer that is learned beside W and starts at zero; 0 is none.", low=0)
-    precision: Literal["auto", "fp32", "bf16"] = option(
-        "auto", "What the encoder computes in; auto takes bf16 where the processor has it."
+    longest: int = option(30, "Maximum wordpieces in a passage; longer passages are not used.", low=8)
+    passages: int = option(150_000, "Maximum number of passages to learn from.", low=1)
+    held_passages: int = option(
+        2000, "Maximum number of held-out passages; nothing is learned from their pages.", low=1
     )
-    seed: int = option(0, "Decides which passages and words are taken, and their order.", low=0)
+    mask: float = option(0.25, "Share of the content words to mask.", above=0, high=1)
+    evaluate: int = option(250, "Steps between evaluations. Each evaluation also saves a checkpoint.", low=1)
+    patience: int = option(3, "Stop after this many evaluations without a better loss.", low=1)
+    hidden: int = option(
+        0, "Width of a hidden layer to learn in addition to W, starting at zero; 0: no hidden layer.", low=0
+    )
+    precision: Literal["auto", "fp32", "bf16"] = option(
+        "auto", "Number type of the encoder's computations; auto: bf16 if the processor has it."
+    )
+    seed: int = option(0, "Seed for the choice of passages and words, and for their order.", low=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def choose(
     for word, ids in pieces_of.items():
         names.setdefault(ids, word)  # 'são' and 'sao' are one wordpiece where accents are dropped
     if not names:
-        raise EbertError("not one candidate is a wordpiece of this encoder: is the vocabulary in another language?")
+        raise EbertError("no candidate is a wordpiece of this encoder: is the vocabulary in another language?")
     order = sorted(names, key=len)
     place = {ids: number for number, ids in enumerate(order)}
     by_size = {size: [list(ids) for ids in group] for size, group in groupby(order, key=len)}
@@ -303,8 +303,8 @@ class Asker:
         scores = self._scores(self._filler.logits(sequences), len(units))  # (units, candidates)
         if not scores.isfinite().all():
             raise EbertError(
-                "the encoder's scores are not finite numbers, so answers cannot be ranked; its weights, the entity "
-                "vectors or the precision are to blame (try --precision float32)"
+                "the encoder's scores are not finite numbers, so answers cannot be ranked; check its weights, the "
+                "entity vectors and the precision (try --precision float32)"
             )
         probabilities = scores.softmax(dim=-1)
         values, chosen = (part.tolist() for part in probabilities.topk(min(TOP, probabilities.shape[1])))

@@ -15,10 +15,10 @@ class ProbeOptions(Options):
 
     modes: tuple[Mode, ...] = option(("bert",), "Which sequences to ask with.", cli=False)
     filters: tuple[str, ...] = option(("all", "string-match"), "Which questions count.", cli=False)
-    limit: int | None = option(None, "Questions of each relation, for a quick look.", low=1)
-    oracle: bool = option(False, "Take LAMA's Wikidata ids for subjects, where the store has them.")
+    limit: int | None = option(None, "Maximum number of questions for each relation, for a quick look.", low=1)
+    oracle: bool = option(False, "Find subjects by LAMA's Wikidata ids, if the store has them.")
     precision: Literal["float32", "float16", "bfloat16", "int8"] = option("float32", "The encoder's number type.")
-    budget: int | None = option(None, "Tokens in a batch.  [default: suits the device]", low=1)
+    budget: int | None = option(None, "Maximum tokens in a batch.  [default: suits the device]", low=1)
 
     def check(self) -> None:
         """Raise `EbertError` if a value is not of its type or out of bounds, or if a mode or a filter is unknown."""

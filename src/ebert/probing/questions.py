@@ -152,7 +152,7 @@ def read_questions(path: str | Path) -> Questions:
 def question_of(row: dict[str, Any], number: int, where: str) -> Question:
     """Return the question of a line, whose number is its id if it has none. Raise `EbertError` if it is none."""
     if unknown := row.keys() - FIELDS:
-        raise EbertError(f"it has {', '.join(map(repr, sorted(unknown)))}, which mean nothing here")
+        raise EbertError(f"it has {', '.join(map(repr, sorted(unknown)))}, which have no meaning here")
     answers = row["answers"] if "answers" in row else row.get("answer")
     answers = [answers] if isinstance(answers, str) else answers
     if not isinstance(answers, list) or not answers or not all(isinstance(a, str) and a.strip() for a in answers):

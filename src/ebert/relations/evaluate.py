@@ -130,7 +130,7 @@ def check_complete(run: Path) -> None:
     """Raise an error if something is not a complete run, whose best classifier does not change any more."""
     info = files.read_json(run / RUN, "a run of 'ebert relations train'")
     if not info.get("complete"):
-        raise EbertError(f"{run} is not complete; give the command that made it again, and then evaluate it")
+        raise EbertError(f"{run} is not complete; run the command that made it again, and then evaluate it")
 
 
 def evaluate(classifier: RelationClassifier, samples: list[Sample], *, budget: int | None = None) -> RelationEvaluation:
@@ -163,7 +163,7 @@ def macro_f1(gold: Numbers, given: Numbers, relations: int, *, resamples: int = 
 def difference(gold: Numbers, one: Numbers, other: Numbers, relations: int, *, resamples: int = RESAMPLES) -> Interval:
     """Return by how many points the macro F1 of one run is above that of another on the same samples."""
     if not len(gold) == len(one) == len(other):
-        raise EbertError("two runs can be compared on the same samples only")
+        raise EbertError("two runs can be compared only on the same samples")
 
     def apart(weights: NDArray[np.float64]) -> float:
         return _f1(gold, one, relations, weights) - _f1(gold, other, relations, weights)

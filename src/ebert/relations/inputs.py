@@ -171,8 +171,8 @@ def alignment_for(model: EBert, name: str) -> Alignment | None:
     width = model.alignment.target
     if model.vectors.dimension != width:
         raise EbertError(
-            f"the mode {name} feeds vectors as they are, so that they must be {width} long, as the wordpiece "
-            f"vectors of {model.name} are; those of {model.vectors.path} have {model.vectors.dimension}"
+            f"the mode {name} feeds vectors as they are, so they must have dimension {width}, like the wordpiece "
+            f"vectors of {model.name}; those of {model.vectors.path} have {model.vectors.dimension}"
         )
     return Alignment.fit(model.vectors, {}, np.zeros((1, width), np.float32),
                          AlignmentOptions(method="none", length=model.alignment.options.length))  # fmt: skip

@@ -39,12 +39,12 @@ class RelationTrainingOptions(FinetuningOptions):
     """How long, how fast and on how much a classifier is trained."""
 
     samples: int | None = option(None, "Training samples to use, evenly over the relations.  [default: all]", low=1)
-    dev_samples: int | None = option(None, "Dev samples to choose the best epoch by.  [default: all]", low=1)
+    dev_samples: int | None = option(None, "Dev samples for choosing the best epoch.  [default: all]", low=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvingOptions(Options):
     """How the entities of mentions are found."""
 
-    ids_only: bool = option(False, "Use only entities that the data names.")
+    ids_only: bool = option(False, "Use only entities that are named in the data.")
     threshold: float = option(0.5, "Share of a surface's links that its most common entity must have.", low=0, high=1)

@@ -39,8 +39,8 @@ Cell = str | int | float | Interval | None
 class ReportOptions(Options):
     """The options of a report on probing runs."""
 
-    all_relations: bool = option(False, "Draw all relations, not only those with a change of 7.5 points.")
-    examples: int = option(10, "Questions gained and lost to show.", low=1)
+    all_relations: bool = option(False, "Plot all relations, not only those that change by 7.5 points or more.")
+    examples: int = option(10, "How many gained and lost questions to show.", low=1)
     resamples: int = option(3000, "Resamples of the bootstrap.", low=100)
 
 

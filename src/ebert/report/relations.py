@@ -121,7 +121,7 @@ def _read(folder: Path, name: str) -> RelationsRun:
     if info.get("kind") != "relations":
         raise EbertError(f"{folder} is not a run of 'ebert relations train'")
     if not info.get("complete"):
-        raise EbertError(f"{folder} is not complete; give the command that made it again")
+        raise EbertError(f"{folder} is not complete; run the command that made it again")
     metrics = files.read_json(folder / "metrics.json", "a complete run")
     try:
         labels = tuple(info["labels"])

@@ -153,7 +153,7 @@ def _check_info(folder: Path, info: Mapping[str, Any]) -> None:
         raise EbertError(f"{folder} has format {info.get('format')!r}, this ebert reads format 1; update ebert")
     if _find(folder, "predictions.jsonl") is None:
         if not info.get("complete"):
-            raise EbertError(f"{folder} is not finished and has nothing to report yet; give its command again")
+            raise EbertError(f"{folder} is not finished and has nothing to report yet; run its command again")
         raise EbertError(f"{folder} is not {A_RUN}: it has no predictions.jsonl")
     for name, kind in (("modes", list), ("filters", list), ("encoder", dict), ("complete", bool), ("benchmark", str)):
         if not isinstance(info.get(name), kind):

@@ -35,7 +35,7 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
 
-Count = Annotated[int, Query(ge=1, description="How many at most.")]
+Count = Annotated[int, Query(ge=1, description="Maximum number of results.")]
 Name = Annotated[str, Query(min_length=1, description="A title, a redirect, a URL of Wikipedia or a Wikidata id.")]
 
 
@@ -116,19 +116,19 @@ def _invalid(found: dict[str, Any]) -> str:
 def _about(app: FastAPI, service: Service) -> None:
     @app.get("/health", tags=["about"], response_model=schemas.Health)
     async def health() -> Response:
-        """Tell whether the process lives."""
+        """Return whether the process is alive."""
         return Json(encode({"status": "ok"}, schemas.Health))
 
     @app.get("/ready", tags=["about"], response_model=schemas.Ready, responses={503: {"model": schemas.Ready}})
     async def ready() -> Response:
-        """Tell whether requests are answered: the model is loaded, and the service not about to end."""
+        """Return whether requests are answered: the model is loaded and the service is not shutting down."""
         why = service.why_not_ready
         body = encode({"ready": why is None, "why": why}, schemas.Ready)
         return Json(body) if why is None else Json(body, 503, Problem(503, why, retry_after=MOMENT).headers)
 
     @app.get("/metrics", tags=["about"], response_class=Response, responses={200: {"content": {"text/plain": {}}}})
     async def metrics() -> Response:
-        """Give counts for Prometheus."""
+        """Return counts for Prometheus."""
         return Response(service.metrics.text(), media_type=service.metrics.content_type)
 
     @app.get("/api/model", tags=["about"], response_model=schemas.ServedModel, responses=schemas.errors(401, 503))
@@ -175,20 +175,20 @@ def _entities(app: FastAPI, service: Service) -> None:
     looking = schemas.errors(401, 404, 413, 422, 503, 504)
 
     @app.get("/api/entities", tags=["entities"], response_model=schemas.Suggestions, responses=looking)
-    async def suggest(q: Annotated[str, Query(description="What was typed so far.")], count: Count = 8) -> Response:
+    async def suggest(q: Annotated[str, Query(description="The text typed so far.")], count: Count = 8) -> Response:
         """Suggest entities while somebody types."""
         found = service.look_up(lambda w: w.explorer.suggest(q, count), schemas.Suggestions, text=q, count=count)
         return Json(await found)
 
     @app.get("/api/entity", tags=["entities"], response_model=schemas.EntityInfo, responses=looking)
     async def entity(name: Name) -> Response:
-        """Look an entity up."""
+        """Look up an entity."""
         found = service.look_up(lambda w: w.explorer.entity(name), schemas.EntityInfo, text=name, queue="slow")
         return Json(await found)
 
     @app.get("/api/nearest", tags=["entities"], response_model=schemas.Neighbours, responses=looking)
     async def near(name: Name, kind: Literal["entity", "word"] = "entity", count: Count = 10) -> Response:
-        """Give the words and entities nearest to an entity or a word."""
+        """Return the words and entities nearest to an entity or a word."""
         found = service.look_up(
             lambda w: w.explorer.near(name, kind, count), schemas.Neighbours, text=name, count=count, queue="slow"
         )
@@ -196,7 +196,7 @@ def _entities(app: FastAPI, service: Service) -> None:
 
     @app.get("/api/explore", tags=["entities"], response_model=schemas.Neighbourhood, responses=looking)
     async def explore(name: Name, count: Count = 12) -> Response:
-        """Give the neighbourhood of an entity, with a map."""
+        """Return the neighbourhood of an entity, with a map."""
         found = service.look_up(
             lambda w: w.explorer.explore(name, count), schemas.Neighbourhood, text=name, count=count, queue="slow"
         )

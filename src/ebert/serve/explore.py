@@ -88,7 +88,11 @@ class Explorer:
         If that failed when some of them had it already, the same addition again completes it.
         """
         if self._taken >= self._most_added:
-            raise Problem(422, f"this service takes {self._most_added:,} entities, and has them; start it again")
+            raise Problem(
+                422,
+                f"this service takes at most {self._most_added:,} added entities and has as many; "
+                f"restart it to add more",
+            )
         title = titles.clean(title)
         stores = self._loaded.stores  # all that can be wrong is found before anything is written
         vectors = [store.imagine(description) for store in stores]

@@ -92,7 +92,7 @@ class GuardMiddleware:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] == "POST" and scope["path"] in self._paths - TURTLE and kind != "application/json":
             # A form of another page could send anything else without asking the browser.
-            return Problem(422, "send JSON, and say so with the header 'Content-Type: application/json'")
+            return Problem(422, "send JSON, with the header 'Content-Type: application/json'")
         if self._running > self._options.limits.connections and scope["path"] not in OPEN:
             return Problem(503, "too many requests are open; try again in a second", retry_after=BUSY, reason="full")
         return None

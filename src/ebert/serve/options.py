@@ -15,10 +15,10 @@ SHORTEST = 16  # letters of a token: guessing one of these takes longer than any
 class Limits(Options):
     """How much the service takes on; what is beyond is refused with a sentence."""
 
-    waiting: int = option(256, "Requests that wait for the model; one more is answered 503.", low=1)
-    seconds: float = option(30.0, "Seconds until an answer must be there; later it is 504.", low=0.1)
-    characters: int = option(20_000, "Characters of a text, at most.", low=1)
-    cost: int = option(60_000, "Characters of a text to link times rounds of refinement, at most.", low=1)
+    waiting: int = option(256, "Maximum number of requests waiting for the model; more are refused (503).", low=1)
+    seconds: float = option(30.0, "Time limit for an answer, in seconds; after it, the answer is 504.", low=0.1)
+    characters: int = option(20_000, "Maximum characters in a text.", low=1)
+    cost: int = option(60_000, "Maximum of characters times rounds of refinement, for a text to link.", low=1)
     body: int = option(256 * 1024, "Bytes of a request.", cli=False)
     top: int = option(100, "Answers, neighbours or suggestions that can be asked for.", cli=False)
     candidates: int = option(10_000, "Words to choose from that a request may give.", cli=False)
@@ -36,8 +36,8 @@ class ServeOptions(Options):
     host: str = option("127.0.0.1", "The address to listen on.")
     port: int = option(8000, "The port to listen on; 0 takes any free one.", low=0, high=65535)
     batching: bool = option(True, "Send requests of several clients through the encoder together.")
-    window: float = option(0.004, "Seconds that a request waits for others to share its batch.", low=0, high=1)
-    budget: int | None = option(None, "Tokens of a batch.  [default: what suits the device]", low=1)
+    window: float = option(0.004, "Seconds that a request waits for others to join its batch.", low=0, high=1)
+    budget: int | None = option(None, "Maximum tokens in a batch.  [default: suits the device]", low=1)
     # The token is for what changes something, and beyond loopback for everything.
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     limits: Limits = field(default_factory=Limits)
@@ -47,7 +47,7 @@ class ServeOptions(Options):
         if len(self.token) < SHORTEST or not self.token.isascii() or not self.token.isprintable() or " " in self.token:
             raise EbertError(
                 f"{TOKEN} must be at least {SHORTEST} characters of ASCII without blanks; "
-                "leave it unset, and one is made for you"
+                "if you leave it unset, a token is made for you"
             )
 
     @property

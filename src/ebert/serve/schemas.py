@@ -48,7 +48,7 @@ class Error(ReplyBody):
     """What went wrong, in a sentence."""
 
     error: Annotated[str, Field(examples=["the text has no mask; write [MASK] where the answer goes: 'Paris'"])]
-    suggestions: Annotated[list[str], Field(description="For a name that is not known: titles like it.")] = []
+    suggestions: Annotated[list[str], Field(description="For an unknown name: similar titles.")] = []
 
 
 class GivenMention(RequestBody):
@@ -62,11 +62,15 @@ class GivenMention(RequestBody):
 class FillRequest(RequestBody):
     """A text with masks."""
 
-    text: Annotated[Text, Field(min_length=1, description="With [[Title]] or [[Title|words]], or plain with mentions.")]
-    modes: Annotated[list[Mode] | None, Field(description="All that the model has, if not given.")] = None
+    text: Annotated[
+        Text, Field(min_length=1, description="With [[Title]] or [[Title|words]], or plain text with mentions.")
+    ]
+    modes: Annotated[list[Mode] | None, Field(description="If not given: all modes of the model.")] = None
     top: Annotated[int, Field(ge=1, description="Answers for each mask.")] = 5
     candidates: Annotated[list[Text] | None, Field(description="Words to choose from, each one wordpiece.")] = None
-    mentions: Annotated[list[GivenMention] | None, Field(description="By offsets; then the text has no markup.")] = None
+    mentions: Annotated[
+        list[GivenMention] | None, Field(description="Mentions by offsets; the text then has no markup.")
+    ] = None
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -120,9 +124,11 @@ class LinkRequest(RequestBody):
     """A text to find entities in."""
 
     text: Annotated[Text, Field(min_length=1)]
-    threshold: Annotated[float | None, Field(ge=0, le=1, description="Leave out what is less probable.")] = None
-    rounds: Annotated[int | None, Field(ge=1, description="Rounds of refinement; 1 is none.")] = None
-    trace: Annotated[bool, Field(description="Also give what was linked after each round.")] = False
+    threshold: Annotated[float | None, Field(ge=0, le=1, description="Leave out mentions that are less probable.")] = (
+        None
+    )
+    rounds: Annotated[int | None, Field(ge=1, description="Rounds of refinement; 1: no refinement.")] = None
+    trace: Annotated[bool, Field(description="Also return the links after each round.")] = False
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"text": NEWS}, {"text": NEWS, "trace": True}]})
 
@@ -140,10 +146,10 @@ class LinkMention(FilledMention):
     """A span of the text that names an entity."""
 
     wikidata: Annotated[str | None, Field(description="Such as Q9617, if the store knows it.")]
-    id: Annotated[str | None, Field(description="Your own, of an entity that was added with one.")]
-    url: Annotated[str | None, Field(description="Of the Wikipedia page; of an entity of your own its id, if a URL.")]
+    id: Annotated[str | None, Field(description="Your own id, if the entity was added with one.")]
+    url: Annotated[str | None, Field(description="The Wikipedia page, or your own id if it is a URL.")]
     probability: float
-    null_probability: Annotated[float, Field(description="Of no entity.")]
+    null_probability: Annotated[float, Field(description="Probability of no entity.")]
     candidates: list[LinkCandidate]
 
 
@@ -174,7 +180,7 @@ class EntityInfo(Suggestion):
     """An entity."""
 
     wikidata: str | None
-    aliases: Annotated[list[str], Field(description="Other names that find it, some of them if there are many.")]
+    aliases: Annotated[list[str], Field(description="Other names that find it; only some if there are many.")]
 
 
 class NearestName(ReplyBody):
@@ -231,7 +237,7 @@ class NewEntity(RequestBody):
     title: Annotated[Text, Field(min_length=1, max_length=500)]
     description: Annotated[Text, Field(min_length=1)]
     aliases: Annotated[list[Annotated[Text, Field(max_length=500)]], Field(max_length=100)] = []
-    replace: Annotated[bool, Field(description="Whether it may take the place of an entity of this title.")] = False
+    replace: Annotated[bool, Field(description="Whether it may replace an entity with this title.")] = False
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -274,7 +280,7 @@ class LinkerInfo(ReplyBody):
     name: str
     rounds: int
     strategy: str
-    precision: Annotated[str, Field(description="What the encoder computes in: fp32, bf16 or int8.")]
+    precision: Annotated[str, Field(description="The number type of the encoder: fp32, bf16 or int8.")]
 
 
 class LimitsInfo(ReplyBody):
@@ -304,9 +310,9 @@ class ServedModel(ReplyBody):
     entities: int
     words: int
     dimension: int
-    store: Annotated[str, Field(description="The name of its folder of vectors, without where that is.")]
+    store: Annotated[str, Field(description="The name of the folder of its vectors, without the path.")]
     linker: LinkerInfo | None
-    keeps: Annotated[bool, Field(description="Whether added entities stay when the service ends.")]
+    keeps: Annotated[bool, Field(description="Whether added entities stay after the service stops.")]
     limits: LimitsInfo
     examples: list[ExampleText]
 
@@ -321,7 +327,7 @@ class Ready(ReplyBody):
     """Whether requests are answered now."""
 
     ready: bool
-    why: Annotated[str | None, Field(description="If not: what it is doing.")] = None
+    why: Annotated[str | None, Field(description="If not ready: the reason.")] = None
 
 
 def errors(*codes: int) -> dict[int | str, dict[str, Any]]:

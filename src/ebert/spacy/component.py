@@ -45,7 +45,7 @@ class PipeOptions(Options):
     """The settings of the pipe: the keys of its part of a pipeline's config."""
 
     linker: str | None = option(None, "A folder of `ebert link train` or `ebert align`, or `starter`; no default.")
-    vectors: str | None = option(None, "Where the linker's store is now, if it has moved.")
+    vectors: str | None = option(None, "The new path of the linker's store, if it has moved.")
     mentions: Mentions = option(
         "own", "`own`: find and link entities; `doc.ents`: link those that earlier pipes found."
     )
@@ -55,7 +55,7 @@ class PipeOptions(Options):
         low=0,
         high=1,
     )
-    rounds: int | None = option(None, "Iterations of refinement, if not those of the linker; 1 is none.", low=1)
+    rounds: int | None = option(None, "Rounds of refinement, if not those of the linker; 1 means no refinement.", low=1)
     overwrite: bool = option(
         False,
         "Whether own mentions take the place of entities they overlap, and links that of a `kb_id` that is there.",
@@ -197,7 +197,7 @@ class EbertLinker(Pipe):
             named = linker.generator.describe().get("generator", "a file")
             raise EbertError(
                 f"the linker of the pipe {self.name!r} finds spans with {named}, which "
-                "cannot be copied; set copy_linker to false, and its generator again after loading"
+                "cannot be copied; set copy_linker to false, and set its generator again after loading"
             )
         if linker.vectors.path.resolve() != (folder / VECTORS).resolve():  # else the pipeline was loaded from there
             linker.save_pretrained(folder / LINKER)

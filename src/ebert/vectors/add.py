@@ -75,7 +75,7 @@ def wanted(title: str, aliases: Iterable[str] = (), wikidata: int | None = None,
         if not name or not titles.is_text(name):
             raise EbertError(f"an entity cannot be called {name!r}")
         if hidden := letters.unseen(name):
-            raise EbertError(f"an entity cannot be called {name!r}: nobody sees {hidden} in it; leave it out")
+            raise EbertError(f"an entity cannot be called {name!r}: {hidden} in it is invisible; leave it out")
     if wikidata is not None and titles.wikidata_id(f"Q{wikidata}") != wikidata:
         raise EbertError(f"{wikidata!r} is not the number of a Wikidata id")
     return Addition(title, wikidata=wikidata, id=own, aliases=tuple(others))

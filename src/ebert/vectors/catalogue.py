@@ -122,8 +122,8 @@ class Database:
             if not ours:
                 self.close()
                 raise EbertError(
-                    f"{path} has a {kind} {name!r:.60} that ebert never makes, and is not used: it can do harm if it "
-                    "came from elsewhere; restore it or make the store again"
+                    f"{path} has a {kind} {name!r:.60} that ebert never makes, so it is not used: it could do "
+                    f"harm if it came from elsewhere; restore it or make the store again"
                 )
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:

@@ -76,7 +76,9 @@ def with_surfaces(
     """
     target = Path(out).absolute()
     if target.resolve() == vectors.path.resolve():
-        raise EbertError(f"{target} is the store itself; choose another place, which costs little: vectors are shared")
+        raise EbertError(
+            f"{target} is the store itself; choose another place (the copy is small, because vectors are shared)"
+        )
     with files.replacing_folder(target, overwrite=overwrite, marker=layout.INFO) as folder:
         for name in (layout.WORDS, layout.ENTITIES, layout.OUTPUTS):
             if (vectors.path / name).exists():

@@ -215,8 +215,9 @@ def from_sqlite(path: Path, dimension: int) -> bytes:
     for journal in (path.with_name(f"{OLD}-journal"), path.with_name(f"{OLD}-wal")):
         if journal.is_file() and journal.stat().st_size:
             raise EbertError(
-                f"{journal} is left of an addition that did not end, and is not played back, as it can do harm if it "
-                f"came from elsewhere. If you know it is yours, open {path.name} once with the program sqlite3, which "
+                f"{journal} is left over from an addition that did not end. It is not replayed, because it could "
+                f"do harm if it came from elsewhere. If you know that it is yours, open {path.name} once with the "
+                f"program sqlite3, which "
                 f"removes it. Otherwise remove it together with {path.name}, and lose what was added to the store"
             )
     if not path.stat().st_size:

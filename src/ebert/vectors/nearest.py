@@ -22,7 +22,7 @@ def nearest(matrix: Matrix, queries: NDArray[np.float32], top: int) -> tuple[NDA
     A row with a value that is infinite or not a number is never an answer, so there may be fewer than `top`.
     """
     if not np.isfinite(queries).all():
-        raise EbertError("nothing is near a vector that has a value that is infinite or not a number")
+        raise EbertError("a vector with a value that is infinite or not a number has no neighbours")
     exact = queries.astype(np.float64)
     exact /= np.maximum(np.linalg.norm(exact, axis=1, keepdims=True), _TINY)
     with np.errstate(all="ignore"):  # what comes of odd rows is replaced

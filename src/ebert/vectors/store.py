@@ -80,7 +80,7 @@ class Vectors(Lookup):
                 if layout.identity(folder) == before:
                     return store.verified() if verify else store
                 store.close()
-        raise EbertError(f"{folder} is being replaced again and again; try later")
+        raise EbertError(f"{folder} is being replaced again and again; try again later")
 
     @classmethod
     def from_arrays(

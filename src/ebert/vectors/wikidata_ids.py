@@ -47,5 +47,5 @@ def _from_lines(text: str, path: str | Path) -> Iterator[tuple[int, str]]:
             name, title = (right, left) if titles.wikidata_id(right) is not None else (left, right)
             item = titles.wikidata_id(name)
             if item is None or not title.strip():
-                raise EbertError(f"{path}, line {number}: no title and Wikidata id with a tab between them; {FORMS}")
+                raise EbertError(f"{path}, line {number}: no title and Wikidata id separated by a tab; {FORMS}")
             yield item, title.strip()

@@ -265,7 +265,7 @@ def fill_from_arrays(
             raise EbertError(f"word_outputs have shape {outputs.shape}, word_vectors {words}: every word needs both")
     for title in parts["entities"][0]:
         if hidden := letters.unseen(titles.clean(title)):
-            raise EbertError(f"an entity cannot be called {title!r}: nobody sees {hidden} in it; leave it out")
+            raise EbertError(f"an entity cannot be called {title!r}: {hidden} in it is invisible; leave it out")
     with writing(folder, dimension=next(iter(arrays.values())).shape[1], dtype=dtype) as writer:
         for kind, array in arrays.items():
             names, _, counts = parts[kind]

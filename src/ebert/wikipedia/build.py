@@ -144,7 +144,10 @@ def _make_parts(readers: "list[_Reader]", run: Run, advance: Advance) -> list[Pa
     try:
         for task, _ in run(make_part, (task for reader in readers for task in reader.tasks())):
             if not task.path.exists():
-                raise EbertError(f"{task.path} was made where it is not seen; --out must be on a disk that all share")
+                raise EbertError(
+                    f"{task.path} was written on a disk that is not visible here; --out must be on a "
+                    f"disk that all machines share"
+                )
             advance(task.piece.end - task.piece.start)
         for reader in readers:
             for task in reader.seams():
@@ -153,8 +156,8 @@ def _make_parts(readers: "list[_Reader]", run: Run, advance: Advance) -> list[Pa
     except DamagedError as error:
         read = sum(load_ends(path)[0]["read"] for path in readers[0].folder.glob("*.npz"))
         raise EbertError(
-            f"{error}; {read:,} pages were read and are kept: get the file again (and begin with --overwrite), or take"
-            " what can be read of it with --keep-going"
+            f"{error}; {read:,} pages were read and are kept: get the file again "
+            "(and start with --overwrite), or read as much of it as possible with --keep-going"
         ) from None
     return [path for reader in readers for path in reader.paths]
 

@@ -146,7 +146,7 @@ def _lines(path: Path, count: int) -> list[str]:
 
 
 def _pairs(path: Path) -> Iterator[tuple[str, str]]:
-    """Read a file of two names a line with a tab between them."""
+    """Read a file with two names per line, separated by a tab."""
     with path.open(encoding="utf-8", newline="\n") as file:
         for line in file:
             left, _, right = line.rstrip("\n").partition("\t")

@@ -130,7 +130,7 @@ def _header(path: Path, packing: Packing) -> str:
                 break
     except DamagedError as error:
         if PAGE not in begin:
-            raise EbertError(f"{error}; nothing of it can be read: get it again") from None
+            raise EbertError(f"{error}; none of it can be read: get it again") from None
     header, page, _ = begin.partition(PAGE)
     if not page and b"<mediawiki" not in header:
         raise EbertError(f"{path} is not a MediaWiki export: it has neither <mediawiki> nor a <page>")

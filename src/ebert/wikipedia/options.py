@@ -12,14 +12,14 @@ from ebert.wikipedia import tokens
 class CorpusOptions(Options):
     """How dumps are read. All but `threads` and `keep_going` decide what the corpus holds."""
 
-    threads: int | None = option(None, "Worker processes; as many as there are cores, if not given.", low=1)
-    lowercase: bool = option(False, "Lower the case and take accents off, as uncased models do.")
+    threads: int | None = option(None, "Worker processes.  [default: one for each core]", low=1)
+    lowercase: bool = option(False, "Convert to lower case and remove accents, as uncased models do.")
     namespaces: str = option(
-        "0", "Numbers of the namespaces to read, with commas between them; articles are in 0.", metavar="TEXT"
+        "0", "Numbers of the namespaces to read, separated by commas; articles are in 0.", metavar="TEXT"
     )
     tokeniser: str = option(tokens.DEFAULT, f"How text is split into words: {', '.join(tokens.TOKENISERS)}.")
-    passages: bool = option(True, "Keep sentences about each page, which 'ebert align --learn' needs.")
-    keep_going: bool = option(False, "Take what can be read of a damaged dump.")
+    passages: bool = option(True, "Keep sentences about each page: 'ebert align --learn' needs them.")
+    keep_going: bool = option(False, "Read as much as possible of a damaged dump.")
 
     def check(self) -> None:
         """Raise `EbertError` if a value cannot be used."""
@@ -33,7 +33,7 @@ class CorpusOptions(Options):
         try:
             return frozenset(int(number) for number in self.namespaces.split(","))
         except ValueError:
-            raise EbertError(f"namespaces {self.namespaces!r} is not numbers with commas between them") from None
+            raise EbertError(f"namespaces {self.namespaces!r} must be numbers separated by commas") from None
 
     def identity(self) -> dict[str, Any]:
         """Return everything that the corpus depends on."""

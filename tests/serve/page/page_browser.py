@@ -108,7 +108,7 @@ def ready(page: Page) -> None:
 
 
 def best(page: Page, view: str) -> list[str]:
-    """Give the best answers of the columns, once the view has done what it was asked to."""
+    """Return the best answers of the columns, once the view has done what it was asked to."""
     settled(page, view)
     return [one.get_attribute("data-best") for one in page.locator(f"#{view}-results .best").all()]
 

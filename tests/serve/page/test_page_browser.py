@@ -246,7 +246,7 @@ class TestTeach:
         page.get_by_role("button", name="Teach and ask").click()
         trouble = page.locator("#view-teach .trouble")
         expect(trouble).to_contain_text("There is an entity 'London' already")
-        trouble.get_by_role("button", name="Teach it anew").click()
+        trouble.get_by_role("button", name="Teach it again").click()
         expect(page.locator("#teach-results .note")).to_contain_text("the, qualifier, of, opening")
 
     def test_without_the_token(self, browser, tiny):

@@ -225,7 +225,7 @@ class TestLinks:
         page.get_by_role("button", name="Find entities").click()
         expect(page.locator(".linked .entity").first).to_contain_text("Adams")
         page.get_by_role("button", name="Earlier round").click()
-        page.get_by_label("Show entities that are at least so sure").fill("5")
+        page.get_by_label("Show only entities with at least this probability").fill("5")
         page.locator(".linked .entity").first.click()
         heading = page.locator(".detail h2").inner_text()
         shown = page.locator(".linked").inner_text()

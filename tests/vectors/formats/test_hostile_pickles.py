@@ -102,7 +102,7 @@ def short(value):
 
 
 def programs(canary):
-    """Give programs for the pickle machine, one for every instruction that names, calls or changes something."""
+    """Return programs for the pickle machine, one for every instruction that names, calls or changes something."""
     shell = text(f"touch {canary}")
     name = b"posix\nsystem\n"
     stop = op("STOP")

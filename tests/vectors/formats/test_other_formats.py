@@ -66,7 +66,7 @@ def test_truncated_binary(load, cut, end):
 
 
 def test_binary_that_goes_on_after_its_end(load):
-    with pytest.raises(EbertError, match="goes on after the 4 vectors"):
+    with pytest.raises(EbertError, match="continues after the 4 vectors"):
         load(binary(header=b"4 7\n"))
 
 
@@ -76,7 +76,7 @@ def test_binary_without_header(load):
 
 
 def test_binary_without_vectors(load):
-    with pytest.raises(EbertError, match="no vectors in there"):
+    with pytest.raises(EbertError, match="there are no vectors in it"):
         load(b"0 7\n", format="word2vec-binary")
 
 

@@ -226,7 +226,9 @@ def test_numbers_of_two_bad_lines_do_not_make_up_for_each_other(load):
 
 @pytest.mark.parametrize("promised", [3, 5])
 def test_a_header_that_promises_another_number_of_vectors(load, promised):
-    with pytest.raises(EbertError, match=f"has 4 vectors where its first line promises {promised}; get the file again"):
+    with pytest.raises(
+        EbertError, match=f"has 4 vectors where its first line announces {promised}; get the file again"
+    ):
         load(WORD2VEC.replace(b"4 3", b"%d 3" % promised))
 
 

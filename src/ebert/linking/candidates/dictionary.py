@@ -123,7 +123,7 @@ class _DictionaryReader:
         if not self.report.lines and 2 * np.count_nonzero(whole[:JUDGED]) < len(whole[:JUDGED]):
             line = int(np.argmin(whole)) + 1
             raise EbertError(
-                f"{self.path} is no dictionary of names: line {line} is not {LAYOUT}, nor are most of the others"
+                f"{self.path} is not a dictionary of names: line {line} is not {LAYOUT}, nor are most of the others"
             )
         self.report.lines += len(lines)
         dropped[BROKEN] += int(np.count_nonzero(first == -1))
@@ -152,8 +152,8 @@ class _DictionaryReader:
             names = ", ".join(report.examples)
             raise EbertError(
                 f"{self.path} is not for this store: of its {report.titles:,} titles the store has {report.known:,} "
-                f"(not {names}, for example). Is it of another language, or are there other names than titles of "
-                "Wikipedia in the second column?"
+                f"(not {names}, for example). Is it in another language, or does its second column have other "
+                f"names than Wikipedia titles?"
             )
 
     def _numbers(self, titles: NameList) -> Array:

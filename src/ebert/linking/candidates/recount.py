@@ -227,7 +227,7 @@ def titles_of(sources: Iterable[str | Path], say: Callable[[str], object]) -> li
             raise EbertError(
                 f"{source} does not say which articles it is made of: none of its {len(documents):,} documents has a "
                 f"title (read as layout {layout!r}), so nothing would be left out. Give a file with one title per line "
-                "instead; if its documents are no articles of Wikipedia, nothing need be left out"
+                "instead; if its documents are not Wikipedia articles, you do not have to leave anything out"
             )
         if len(named) < len(documents):
             missing = len(documents) - len(named)

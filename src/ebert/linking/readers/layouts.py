@@ -87,7 +87,7 @@ class Reading:
 
     def problem(self, where: str, why: str) -> EbertError:
         """Return the error for a file that is not what it should be."""
-        return EbertError(f"{where}: {why}; is it of another layout than {self.layout!r}? (--layout)")
+        return EbertError(f"{where}: {why}; does it have another layout than {self.layout!r}? (--layout)")
 
 
 def read(path: str | Path, layout: str | None = None) -> Reading:
@@ -99,7 +99,7 @@ def parse(text: str, name: str, layout: str | None = None) -> Reading:
     """Read data of any of the layouts; `name` is for messages."""
     layout = layout or recognise(text, name)
     if layout not in READERS:
-        raise EbertError(f"{layout!r} is no layout of entity-linking data; choose one of {', '.join(READERS)}")
+        raise EbertError(f"{layout!r} is not a layout of entity-linking data; choose one of {', '.join(READERS)}")
     module, _, function = READERS[layout].partition(".")
     reading = Reading(layout)
     getattr(import_module(f"{__package__}.{module}"), function)(text, name, reading)

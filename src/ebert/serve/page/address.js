@@ -18,7 +18,7 @@ export function address(view, values) {
   return given.length ? `#${view}?${new URLSearchParams(given)}` : `#${view}`;
 }
 
-/** Keep the values of a view in its address; if another view is open, the page's address stays that one's. */
+/** Keep the values of a view in its address; if another view is open, the page keeps the address of that view. */
 export function keep(view, values) {
   const own = address(view, values);
   if (read().view === view) history.replaceState(null, "", own);
@@ -28,5 +28,5 @@ export function keep(view, values) {
 /** Return the address that a view had last. */
 export const last = (view) => latest.get(view) ?? `#${view}`;
 
-/** Return the whole URL of what a view shows. It has no token. */
+/** Return the whole URL of what a view shows, without the token. */
 export const shared = (view) => location.origin + location.pathname + location.search + last(view);

@@ -5,7 +5,7 @@ import { el, listed, percent, styled } from "./dom.js";
 /**
  * Draw columns of answers, a block for every mask. A column is { title, note, masks: [[{ token, probability }]] }.
  * Answers of a later column that the base does not have are new; answers of the base that no other keeps are lost.
- * `signs` says what the signs mean: { tick, added, lost }.
+ * `signs` explains the signs: { tick, added, lost }.
  */
 export function comparison(columns, signs) {
   const count = Math.max(...columns.map((column) => column.masks.length));
@@ -20,7 +20,7 @@ export function comparison(columns, signs) {
   return el("div", { class: "comparison" }, ...blocks, columns.length > 1 && legend(signs));
 }
 
-/** Say in a sentence how the best answers differ: `first` leads to the base's answer, `others` to those after it. */
+/** Say in a sentence how the best answers differ: `first` introduces the base's answer, `others` the other answers. */
 export function verdict(columns, { first, others }) {
   const [base, ...rest] = columns.map(best);
   const strong = (words, changed) => el("strong", { class: changed ? "changed" : undefined }, words);
@@ -37,7 +37,7 @@ export function verdict(columns, { first, others }) {
   return [`${first} `, strong(base), `; ${others}, `, ...parts, "."];
 }
 
-/** Say the best answers for those who do not see them. */
+/** Say the best answers, for screen readers. */
 export const heard = (columns) => listed(columns.map((one) => `${one.title}: ${best(one)}`));
 
 const best = ({ masks }) => masks.map((answers) => answers[0]?.token ?? "nothing").join(" … ");

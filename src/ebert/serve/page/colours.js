@@ -1,10 +1,10 @@
-// What lies under the text of the editor: its mentions and masks in colours; and the list of its mentions.
+// The coloured layer under the text of the editor, with its mentions and masks; and the list of its mentions.
 
 import { el } from "./dom.js";
 
 /**
- * Give the text in parts, with the classes that colour them. `chosen` and `anchor` are [start, end] or nothing: the
- * words that are being marked, and those that a popover stands under.
+ * Return the text in parts, with the classes that colour them. `chosen` and `anchor` are [start, end] or nothing: the
+ * words that are being marked, and the words above a popover.
  */
 export function colours({ text, mentions, mask, unknown, chosen, anchor }) {
   const cuts = new Set([0, text.length]);

@@ -1,4 +1,4 @@
-// Taking a result along: its link, its JSON, and the command line and the Python that give the same.
+// Copying a result: its link, its JSON, and the command line and the Python code that give the same result.
 
 import { shared } from "./address.js";
 import { el, put } from "./dom.js";
@@ -13,7 +13,7 @@ export const python = (text) => JSON.stringify(text);
 /** Make the row of buttons that copy a result of a view: `value` as JSON, and its `command` and `code` (Python). */
 export function copies(view, { value, command, code }) {
   const said = el("p", { class: "hint", role: "status" });
-  const shown = el("pre", { tabindex: 0, "aria-label": "What was copied", hidden: true });
+  const shown = el("pre", { tabindex: 0, "aria-label": "The copied text", hidden: true });
   const button = (name, write) =>
     el("button", { type: "button", class: "pill", onclick: () => copy(name, write(), said, shown) }, name);
   return el(
@@ -38,7 +38,7 @@ async function copy(name, text, said, shown) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    words = "The browser does not let this page copy; select it here:"; // as on a page without TLS
+    words = "The browser does not let this page copy. Select the text here:"; // as on a page without TLS
   }
   put(said, words);
   put(shown, text);

@@ -1,4 +1,4 @@
-// Making elements. Text goes in as text nodes only: nothing that comes from a user or the service is read as markup.
+// Making elements. Text is inserted as text nodes only: nothing from a user or the service is read as markup.
 
 /** Make an element with attributes (`on…` are listeners) and children (elements or text). */
 export function el(tag, attributes = {}, ...children) {
@@ -30,7 +30,7 @@ const present = (children) => children.filter((child) => child || child === 0);
 /** Make a link to another site, which learns nothing of this page. */
 export const away = (href, words) => el("a", { href, rel: "noreferrer noopener", target: "_blank" }, words);
 
-/** Give the element with an id. */
+/** Return the element with an id. */
 export const byId = (id) => document.getElementById(id);
 
 /** Set a custom property of CSS; the Content-Security-Policy allows that, but no style attributes. */

@@ -102,7 +102,7 @@ export class Editor {
     });
   }
 
-  // What stands in it
+  // The content
 
   /** Put in a text with `[[…]]` markup. */
   set(marked) {
@@ -119,7 +119,7 @@ export class Editor {
     return write(this.text, this.mentions);
   }
 
-  /** What the service is asked: brackets that are left over go as they are, so that it says what is wrong with them. */
+  /** The request to the service. Leftover brackets are sent as they are, so that the service says what is wrong. */
   get request() {
     if (this.text.includes("[[")) return { text: this.marked };
     const mentions = this.mentions.map(({ start, end, entity }) => ({

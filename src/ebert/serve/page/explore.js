@@ -29,7 +29,7 @@ export function exploreView(model) {
     changed: (words) => words && run.say(words),
   });
   let current = "";
-  let stale = false; // whether what is shown may have changed since
+  let stale = false; // whether the results may be out of date
   let redraw = () => {};
 
   field.addEventListener("input", () => suggestions.ask(field.value));
@@ -97,7 +97,7 @@ export function exploreView(model) {
         error.remedies = error.suggestions?.map((title) => ({ label: title, act: () => visit("entity", title) }));
         throw error;
       });
-    await run(`Looking around ${name} …`, explained, how);
+    await run(`Finding the neighbours of ${name} …`, explained, how);
     if (!there && current === own) current = ""; // asked again, it may be there
   }
 
@@ -114,7 +114,7 @@ export function exploreView(model) {
   };
 }
 
-/** The commands and the Python that give the nearest names. */
+/** The commands and the Python code that give the nearest names. */
 function spelled(store, kind, name) {
   const asked = ["ebert", "vectors", "nearest", store, name, "--top"];
   const word = kind === "word";

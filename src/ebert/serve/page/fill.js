@@ -22,7 +22,7 @@ const USUAL = 5; // answers for each mask
 
 /** What the signs at the answers mean. */
 export const SIGNS = {
-  tick: "what BERT gave the same word",
+  tick: "BERT’s probability for the same word",
   added: "not among BERT’s answers",
   lost: "BERT’s answer, in neither of the others",
 };
@@ -92,7 +92,7 @@ export function fillView(model) {
   async function go(how) {
     const asked = editor.marked;
     markExample(asked);
-    const remedies = examples.slice(0, 1).map((one) => ({ label: "Take an example", act: () => take(one) }));
+    const remedies = examples.slice(0, 1).map((one) => ({ label: "Try an example", act: () => take(one) }));
     if (run.empty(editor.area, `Write a sentence first, with ${editor.mask} where the answer goes.`, ...remedies))
       return;
     const job = async (signal) => {
@@ -131,7 +131,7 @@ export function fillView(model) {
   };
 }
 
-/** The command and the Python that give the same. */
+/** The command and the Python code that give the same result. */
 function spelled(model, text, top, results) {
   const modes = results.map((result) => python(result.mode)).join(", ");
   return {

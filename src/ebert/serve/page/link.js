@@ -49,7 +49,7 @@ export function linkView(model) {
 
   /** Link the text, and show it as `state` says: { step, least, chosen }. */
   async function go(state = {}, how = {}) {
-    if (run.empty(text, "Write or paste a text first.", { ...samples[0], label: "Take an example" })) return;
+    if (run.empty(text, "Write or paste a text first.", { ...samples[0], label: "Try an example" })) return;
     const job = async (signal) => {
       const asked = { text: text.value, rounds: Number(rounds.value) };
       const answer = await ask("api/link", { body: { ...asked, trace: true }, signal });
@@ -74,7 +74,7 @@ export function linkView(model) {
   };
 }
 
-/** The command and the Python that give the same. */
+/** The command and the Python code that give the same result. */
 function spelled({ name, linker }, { text, rounds }) {
   const own = linker.name.startsWith(`${name} (`) ? name : linker.name; // of a model that links without training
   return {
@@ -93,7 +93,7 @@ function without() {
     "div",
     { class: "card empty" },
     el("h2", {}, "No linker here"),
-    el("p", {}, "This service has a model but nothing that links. Start it with one:"),
+    el("p", {}, "This service has a model but no linker. Start it with one:"),
     el("pre", {}, "ebert serve MODEL --linker LINKER"),
   );
 }

@@ -1,4 +1,4 @@
-// A linked text: its entities, how sure the linker is, what it weighed, and in which order it decided.
+// A linked text: its entities, how sure the linker is, which candidates it had, and in which order it decided.
 
 import { address } from "./address.js";
 import { away, el, percent, plural, put, styled } from "./dom.js";
@@ -11,8 +11,8 @@ const within = (number, most) => Math.min(Math.max(Math.trunc(number) || 0, 0), 
 
 export class LinkedText {
   /**
-   * Draw what was found. `say` takes what happens, `moved` the state ({ step, least, chosen }) when it changes; a state
-   * to begin with may be given: after which round, from how many percent on, and where the chosen entity begins.
+   * Draw what was found. `say` is called with what happens, and `moved` with the state ({ step, least, chosen }) when it
+   * changes. A first state may be given: the round, the least percentage, and where the chosen entity begins.
    */
   constructor(answer, { say, moved, step, least, chosen }) {
     Object.assign(this, { say, moved, text: answer.text, unit: fromPoints(answer.text) });
@@ -47,7 +47,7 @@ export class LinkedText {
       max: MOST,
       step: 5,
       value: percents,
-      "aria-label": "Show entities that are at least so sure",
+      "aria-label": "Show only entities with at least this probability",
       oninput: () => {
         this.least = Number(slider.value) / 100;
         sure.textContent = `${slider.value}% sure`;
@@ -96,7 +96,7 @@ export class LinkedText {
       last = this.unit(mention.end);
     }
     put(this.prose, ...parts, this.text.slice(last));
-    // Not `disabled`: that would take the focus from whoever steps with the keyboard.
+    // Not `disabled`: a keyboard user would lose the focus.
     this.back.setAttribute("aria-disabled", String(this.round === 0));
     this.forth.setAttribute("aria-disabled", String(this.round === this.rounds.length - 1));
     this.where.textContent = this.said(mentions.length, fresh.length);

@@ -1,13 +1,13 @@
-// A map of a neighbourhood: points in a plane, with labels that do not lie on each other.
+// A map of a neighbourhood: points in a plane, with labels that do not overlap.
 //
-// A point for whose label there is no room shows it when the mouse, the focus or a finger is on it.
+// If there is no room for the label of a point, it is shown when the mouse, the focus or a finger is on the point.
 
 import { el, put, svg } from "./dom.js";
 
 const MARGIN = 28;
 const LETTER = 6.4; // about as wide as a letter of a label
 const LINE = 15;
-const REACH = 18; // pixels around a point that still mean it
+const REACH = 18; // pixels around a point that still count as the point
 const APART = 11; // pixels between two points, at least, so that each can be pointed at
 const STEPS = 40; // in which they move apart
 const SPOTS = [
@@ -19,7 +19,7 @@ const SPOTS = [
   { x: 8, y: 17, anchor: "start" },
   { x: -8, y: -9, anchor: "end" },
   { x: -8, y: 17, anchor: "end" },
-]; // where a label may stand, from its point
+]; // where a label may be, relative to its point
 const KINDS = { self: "this one", entity: "entity", word: "word" };
 
 /** Draw places ({ name, kind, x, y } from -1 to 1) on a map so many pixels wide; `open` takes the chosen one. */
@@ -93,8 +93,8 @@ export function map(places, width, open) {
       "figcaption",
       { class: "legend" },
       ...Object.entries(KINDS).map(([kind, words]) => el("span", { class: `key ${kind}` }, words)),
-      el("span", { class: "soft" }, "Near points are similar; directions have no meaning."),
-      el("span", { class: "soft touched" }, "Tap a point for its name, and again to open it."),
+      el("span", { class: "soft" }, "Points that are close are similar; directions have no meaning."),
+      el("span", { class: "soft touched" }, "Tap a point to see its name, and again to open it."),
     ),
   );
 }
@@ -134,7 +134,7 @@ function name(callout, { left, top, name: words }, width, height) {
   callout.setAttribute("transform", `translate(${x} ${y})`);
 }
 
-/** Move points that lie on each other apart. */
+/** Move overlapping points apart. */
 function spread(points, width, height) {
   for (let step = 0; step < STEPS; step += 1) {
     for (const [number, one] of points.entries()) {
@@ -156,7 +156,7 @@ function move(point, x, y, width, height) {
   point.top = Math.min(Math.max(point.top + y, MARGIN / 2), height - MARGIN / 2);
 }
 
-/** Give every point a place for its label where nothing else is, if there is one; the first has a label anyway. */
+/** Find free space for the label of every point, if there is any; the first point has a label in any case. */
 function label(points, width, height) {
   const taken = points.map(({ left, top }) => [left - 6, top - 6, left + 6, top + 6]);
   const inside = (box) => box[0] >= 2 && box[1] >= 2 && box[2] <= width - 2 && box[3] <= height - 2;

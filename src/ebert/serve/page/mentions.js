@@ -2,7 +2,7 @@
 
 const MARKUP = /\[\[([^[\]|]+)(?:\|((?:[^[\]]|\[[^[\]]*\])+))?\]\]/g;
 
-/** Read `[[Title]]` and `[[Title|words]]`; give the plain text and its mentions, after those that are there already. */
+/** Read `[[Title]]` and `[[Title|words]]`; return the plain text and its mentions, after those that exist already. */
 export function parse(marked, before = []) {
   let text = "";
   let last = 0;
@@ -39,7 +39,7 @@ export function write(text, mentions) {
   return out + text.slice(last);
 }
 
-/** Move mentions along with an edit of their text; those that it changes are gone. */
+/** Move mentions along with an edit of their text; drop those that it changes. */
 export function shift(mentions, before, after) {
   let head = 0;
   const most = Math.min(before.length, after.length);
@@ -53,7 +53,7 @@ export function shift(mentions, before, after) {
     .map((one) => (one.end <= head ? one : { ...one, start: one.start + by, end: one.end + by }));
 }
 
-/** Add a mention; others that overlap it go. */
+/** Add a mention; drop others that overlap it. */
 export function add(mentions, mention) {
   return ordered([...mentions.filter((one) => !overlapping(one, [mention])), mention]);
 }
@@ -61,7 +61,7 @@ export function add(mentions, mention) {
 /** Count in code points, for the service. */
 export const toPoints = (text, unit) => Array.from(text.slice(0, unit)).length;
 
-/** Give a function that turns counts of code points in a text, from the service, into the browser's. */
+/** Return a function that turns offsets in code points, from the service, into the browser's offsets. */
 export function fromPoints(text) {
   const units = [0];
   for (const point of text) units.push(units.at(-1) + point.length);

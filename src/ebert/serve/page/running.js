@@ -1,13 +1,13 @@
-// Saying what a view is doing: it is busy, it is done, or it went wrong.
+// Saying what a view is doing: it is busy, it is done, or it has failed.
 
 import { el, put } from "./dom.js";
 
 const EDGE = 16; // pixels that stay free around what is scrolled to
 
 /**
- * Give a function `run(words, job)` for a view: it says the words while the job runs, then what the job returns: a
- * text, or { unseen } for those who do not see the results. A job that is started while another runs takes its place.
- * The page scrolls to what came out of it, but not with `still`.
+ * Return a function `run(words, job)` for a view. It shows the words while the job runs, and then what the job returns:
+ * a text, or { unseen } for screen readers. A job that is started while another runs replaces it. The page scrolls to
+ * the result, but not with `still`.
  */
 export function runner(view) {
   const status = view.querySelector(".status");
@@ -47,7 +47,7 @@ export function runner(view) {
   /** Say what is wrong, and offer its remedies ({ label, act }), if it has any. */
   function complain({ message, remedies = [] }) {
     put(status);
-    put(results); // they would be of another question
+    put(results); // they belong to another question
     const offers = remedies.map(({ label, act }) => el("button", { type: "button", onclick: act }, label));
     put(trouble, message, ...offers);
     reveal(trouble);

@@ -1,4 +1,4 @@
-// Talking to the service: JSON in and out, the token, and trouble said in words.
+// Talking to the service: JSON in and out, the token, and errors in words.
 
 const KEY = "ebert-token";
 
@@ -36,7 +36,7 @@ export function keepToken(token) {
   sessionStorage.setItem(KEY, token.trim());
 }
 
-/** Ask the service; with `body` it is a POST. Gives the JSON, or throws `Trouble`. */
+/** Ask the service; with `body` it is a POST. Return the JSON, or throw `Trouble`. */
 export async function ask(path, { query, body, signal } = {}) {
   const headers = { accept: "application/json" };
   const token = sessionStorage.getItem(KEY);

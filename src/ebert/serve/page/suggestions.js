@@ -60,8 +60,8 @@ export class Suggestions {
     const still = entities.findIndex((entity) => entity.title === before);
     this.activate(still < 0 && this.eager && options.length ? 0 : still);
     this.expanded();
-    this.changed(options.length ? "" : `No entity is called anything like “${query}”.`);
-    this.say(options.length ? `${plural(options.length, "suggestion")}. Arrow keys move, Enter takes one.` : "");
+    this.changed(options.length ? "" : `No entity has a name like “${query}”.`);
+    this.say(options.length ? `${plural(options.length, "suggestion")}. Move with the arrow keys, choose with Enter.` : "");
   }
 
   complain(words) {
@@ -115,7 +115,7 @@ export class Suggestions {
   }
 }
 
-/** The parts of a title, with what was typed made bold. */
+/** Return the parts of a title, with the typed part in bold. */
 function emphasised(title, query) {
   const at = title.toLowerCase().indexOf(query.toLowerCase());
   if (at < 0 || title.toLowerCase().length !== title.length) return [title];
@@ -123,7 +123,7 @@ function emphasised(title, query) {
   return [title.slice(0, at), el("b", {}, title.slice(at, end)), title.slice(end)];
 }
 
-/** Return what is shown behind a title. */
+/** Return what is shown after a title. */
 function remark({ oddity, added, count }) {
   if (oddity) return oddity;
   return added ? "added by you" : count ? plural(count, "link") : "";

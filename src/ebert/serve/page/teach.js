@@ -35,7 +35,7 @@ export const TAUGHT = "ebert-taught"; // told to the document when an entity was
 
 const KEPT = "What you teach stays in the store.";
 const FORGOTTEN = "What you teach is forgotten when the service stops.";
-const SIGNS = { tick: "what the word had before", added: "not there before", lost: "only there before" };
+const SIGNS = { tick: "the word’s probability before", added: "not there before", lost: "only there before" };
 
 const FIELDS = ["title", "description", "aliases", "question"];
 const field = (name) => byId(`teach-${name}`);
@@ -67,7 +67,7 @@ export function teachView(model) {
   field("again").addEventListener("click", () => askOnly());
   field("title").addEventListener("input", () => {
     field("again").hidden = !known.has(title());
-    // Another title is another entity, which the names of the example are not for.
+    // Another title means another entity: the names of the example do not belong to it.
     if (sample && title() !== sample.title && field("aliases").value === sample.aliases) field("aliases").value = "";
   });
 
@@ -90,7 +90,7 @@ export function teachView(model) {
   }
 
   async function teach(replace) {
-    const example = { ...samples[0], label: "Take an example" };
+    const example = { ...samples[0], label: "Try an example" };
     if (run.empty(field("title"), "Give the entity a title first.", example)) return;
     if (run.empty(field("description"), `Describe ${title()} first, in a sentence or two.`)) return;
     await run(`Asking BERT without ${title()} …`, async (signal, say) => {
@@ -101,7 +101,7 @@ export function teachView(model) {
       try {
         added = await ask("api/entities", { body, signal });
       } catch (error) {
-        if (error.status === 409) error.remedies = [{ label: "Teach it anew", act: () => teach(true) }];
+        if (error.status === 409) error.remedies = [{ label: "Teach it again", act: () => teach(true) }];
         throw error;
       }
       known.add(title());
@@ -175,7 +175,7 @@ export function teachView(model) {
   };
 }
 
-/** The commands and the Python that teach and ask the same; the commands with a store of one's own. */
+/** The commands and the Python code that teach and ask the same; the commands use a store of your own. */
 function spelled({ name, store }, title, description, aliases, text) {
   const also = aliases.flatMap((alias) => ["--alias", alias]);
   return {
@@ -195,7 +195,7 @@ function spelled({ name, store }, title, description, aliases, text) {
 
 /** What BERT says about an entity, before and now, on a handful of sentences. */
 function checks(title, { answers }) {
-  const name = title.replace(/ \([^()]*\)$/, ""); // which is all of it that BERT reads
+  const name = title.replace(/ \([^()]*\)$/, ""); // BERT reads only this part
   const words = (found, best) =>
     found
       .slice(0, CHECKED)

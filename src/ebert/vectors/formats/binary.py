@@ -69,7 +69,7 @@ def read_word2vec_binary(path: Path, advance: Advance = silent) -> Generator[Bat
             yield Batch(decoded, vectors, mended=mended)
             opened.report(advance)
         if (block[position:] + opened.stream.read(100)).strip():
-            raise EbertError(f"{path} goes on after the {count:,} vectors that its first line promises")
+            raise EbertError(f"{path} continues after the {count:,} vectors that its first line announces")
 
 
 def read_numpy(path: Path, names_file: Path | None = None, advance: Advance = silent) -> Generator[Batch, None, None]:

@@ -96,7 +96,7 @@ def _open(path: Path, chosen: str, names: Path | None) -> _Source:
         raise EbertError(f"there is no file {path}")
     kind = detect(path) if chosen == "auto" else chosen
     if names is not None and kind != "numpy":
-        raise EbertError(f"{path} has its names in it; a file of names goes with the format numpy")
+        raise EbertError(f"{path} contains its own names; a file of names is only for the format numpy")
     if kind == "wikipedia2vec":
         if path.suffix in (".bz2", ".gz"):
             raise EbertError(f"{path} is compressed; a model file is mapped, not read: decompress it first")
@@ -113,7 +113,7 @@ def _dimension(opened: Sequence[_Source]) -> int:
         with closing(source.batches(silent)) as batches:
             for batch in batches:
                 return int(batch.vectors.shape[1])
-    raise EbertError(f"{', '.join(str(source.path) for source in opened)}: no vectors in there")
+    raise EbertError(f"{', '.join(str(source.path) for source in opened)}: there are no vectors in it")
 
 
 def _read(source: _Source, writer: StoreWriter, kind: str, advance: Advance, *, outputs: bool) -> int:

@@ -48,8 +48,8 @@ def read_text(path: Path, advance: Advance = silent) -> Generator[Batch, None, N
             opened.report(advance)
         if header and count != int(header[1]):
             raise EbertError(
-                f"{path} has {count:,} vectors where its first line promises {int(header[1]):,}; "
-                "get the file again, or remove the first line if the file is as it should be"
+                f"{path} has {count:,} vectors where its first line announces {int(header[1]):,}; get the file "
+                f"again, or remove the first line if the file is complete"
             )
 
 

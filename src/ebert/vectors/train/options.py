@@ -1,4 +1,4 @@
-"""How vectors are trained. The defaults come from experiments (docs: How the defaults were found)."""
+"""How vectors are trained. The defaults come from experiments (docs/concepts/training.md)."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -13,21 +13,21 @@ class VectorTrainingOptions(Options):
 
     dim: int = option(300, "Length of the vectors.", low=1, high=65536)
     epochs: int = option(6, "Passes over the text.", low=1)
-    window: int = option(5, "Words to each side that a word predicts.", low=1, high=1000)
-    anchor_window: int = option(5, "Words to each side of an anchor that its entity predicts.", low=1, high=1000)
+    window: int = option(5, "How many words on each side a word predicts.", low=1, high=1000)
+    anchor_window: int = option(5, "How many words on each side of an anchor its entity predicts.", low=1, high=1000)
     negative: int = option(5, "Negatives for each positive.", low=1)
     shared: int = option(16, "Negatives drawn for a block of inputs together.", low=1, high=4096)
-    sample: float = option(1e-4, "Share of the text above which words are subsampled; 0 keeps all.", low=0)
+    sample: float = option(1e-4, "Subsample words above this share of the text; 0 keeps all.", low=0)
     rate: float = option(0.025, "Learning rate at the beginning.", low=0)
     min_rate: float = option(0.0001, "Learning rate at the end.", low=0)
     word_power: float = option(0.75, "Negative words are drawn by their count to this power.")
     entity_power: float = option(0.0, "Negative entities are drawn by their count to this power.")
-    min_word_count: int = option(5, "Rarer words have no vector.", low=1)
-    min_entity_count: int = option(5, "Entities with fewer links to them have no vector ...", low=0)
-    min_opening: int = option(5, "... unless their page opens with this many words; 0: even then.", low=0)
+    min_word_count: int = option(5, "Words that occur less often get no vector.", low=1)
+    min_entity_count: int = option(5, "Entities with fewer links to them get no vector ...", low=0)
+    min_opening: int = option(5, "... unless their page opens with this many words. 0: no such exception.", low=0)
     openings: bool = option(True, "Entities predict the words of their page's opening.")
-    opening_words: int = option(200, "Words of an opening that are used.", low=1)
-    repeats: int = option(4, "How often entities are trained in an epoch.", low=1)
+    opening_words: int = option(200, "How many words of an opening to use.", low=1)
+    repeats: int = option(4, "How many times entities are trained in an epoch.", low=1)
     finish: int = option(0, "Passes over the entities at the end, with the words fixed.", low=0)
     links: bool = option(True, "Entities predict their neighbours in the link graph.")
     seed: int = option(0, "With one thread, the same seed gives the same vectors.", low=0)

@@ -26,6 +26,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ebert import EBert, Linker, Vectors
 from ebert._io import files
 from ebert._io.home import home
@@ -37,6 +39,7 @@ from ebert.linking.prior import PriorLinker, tune
 from ebert.linking.readers.layouts import read
 from ebert.linking.resolve import TitleResolver
 from ebert.linking.wikipedia import HELD_OUT, TRAIN
+from ebert.model.encoder import fast_bf16
 from ebert.model.folder import ALIGNMENT
 from ebert.report.plots import draw_convergence
 from ebert.vectors.wikidata_ids import read_ids
@@ -59,7 +62,7 @@ PRIOR = "prior only"
 KINDS = ("end to end", "given mentions")
 LASTING = (
     "documents", "dev", "held_out", "strategy", "epochs", "learning_rate", "batch", "nulls", "evaluations", "chunk",
-    "dictionary",
+    "dictionary", "precision",
 )  # fmt: skip
 
 
@@ -188,7 +191,7 @@ def train(row: Row, work: Path, options: argparse.Namespace) -> Path:
             "--model", work / "model", "--strategy", options.strategy,
             "--epochs", options.epochs, "--learning-rate", options.learning_rate, "--batch", options.batch,
             "--nulls", options.nulls, "--evaluations", options.evaluations, "--chunk", options.chunk,
-            *row.training, "--out", out,
+            *row.training, *(("--precision", options.precision) if "--adapter" in row.training else ()), "--out", out,
         )  # fmt: skip
     return out
 
@@ -293,6 +296,10 @@ def main() -> None:
     parser.add_argument("--nulls", type=float, default=0.3)
     parser.add_argument("--evaluations", type=int, default=4, help="in an epoch")
     parser.add_argument("--chunk", type=int, default=512)
+    parser.add_argument(
+        "--precision", choices=("fp32", "bf16"), default="bf16" if fast_bf16(torch.device("cpu")) else "fp32",
+        help="in which adapters are trained",
+    )  # fmt: skip
     parser.add_argument("--rows", nargs="+", choices=list(BY_NAME), default=list(BY_NAME))
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
     python experiments/starter.py STORE --alignment MODEL --linker LINKER --out src/ebert/starter/data
         [--entities 200000] [--keep titles.txt]
 
+The store, the model and the linker may be `vectors`, `model` and `run` of a folder of 'ebert starter --build full'.
 It takes the words that are wordpieces of bert-base-cased and the most linked entities (and those of --keep, those that
 our pages and examples name, and all entities merged into them) with their redirects and surfaces, and quantises all
 vectors: one byte for four numbers. Before that, it rotates the vectors so that every group of four has the same share
@@ -31,7 +32,7 @@ from ebert.linking.linker import INFO as LINKER
 from ebert.model.alignment import Alignment
 from ebert.model.encoder import Encoder, Vocabulary
 from ebert.model.folder import ALIGNMENT, INFO, VECTORS
-from ebert.starter import packing
+from ebert.starter import packing, recipe
 from ebert.vectors.quantised import WIDTH
 
 ROOT = Path(__file__).parents[1]
@@ -218,9 +219,9 @@ def main() -> None:
     parser.add_argument("--entities", type=int, default=200_000)
     parser.add_argument("--keep", action="append", default=[], help="a file of titles, one per line")
     parser.add_argument("--surfaces", type=int, default=1, help="least count of a mention")
-    parser.add_argument("--weight-power", type=float, default=0.4)
+    parser.add_argument("--weight-power", type=float, default=recipe.WEIGHT_POWER)
     parser.add_argument("--intercept", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--length", type=float, default=2.5)
+    parser.add_argument("--length", type=float, default=recipe.LENGTH)
     make(parser.parse_args())
 
 

@@ -9,7 +9,8 @@ linker needs. It has twice the repeats, because most of these entities are rare.
 has all entities in dimension 300, with longer openings.
 
 The model `learned` is `all300` with a W that was learned through bert-base-cased (an hour on one core with bf16). If
-LAMA is beside the dumps, pages of LAMA's subjects are left out of the learning.
+LAMA is beside the dumps, pages of LAMA's subjects are left out of the learning. `ebert starter --build full` makes
+`all300`, such a model and a linker in one command; the options of both are in `ebert.starter.recipe`.
 """
 
 import subprocess
@@ -18,6 +19,7 @@ import time
 from pathlib import Path
 
 from ebert._io.home import home
+from ebert.starter import recipe
 
 DATA = Path(__file__).parents[1].parent / "shared" / "data"
 SETS = {
@@ -25,9 +27,9 @@ SETS = {
     "paper": ["--preset", "paper", "--epochs", "3"],
     "best768": ["--dim", "768", "--epochs", "3"],
     "all768": ["--dim", "768", "--epochs", "3", "--min-entity-count", "1", "--repeats", "8"],
-    "all300": ["--epochs", "5", "--min-entity-count", "1", "--repeats", "8", "--opening-words", "400"],
+    "all300": recipe.VECTORS,
 }
-LEARNED = ["--weight-power", "0.4", "--intercept", "--length", "2.5", "--steps", "2400", "--evaluate", "200"]
+LEARNED = [*recipe.LEARNED, "--steps", recipe.STEPS]
 
 
 def run(*arguments: object) -> None:
@@ -53,7 +55,7 @@ def main() -> None:
     for name, options in SETS.items():
         store = place / name
         if not (store / "store.json").exists():
-            run("vectors", "train", corpus, "--out", store, "--resume", "--dtype", "float16", *options)
+            run("vectors", "train", corpus, "--out", store, "--resume", "--dtype", recipe.DTYPE, *options)
     if not (place / "learned" / "ebert.json").exists():
         lama = [argument for path in DATA.glob("lama.tar.xz") for argument in ("--leave-out", path)]
         run("align", place / "all300", "--learn", corpus, *lama, *LEARNED, "--out", place / "learned")

@@ -39,7 +39,7 @@ def test_the_commands_of_the_specification_are_there():
         ("bert", "get"), ("corpus", "build"), ("corpus", "info"), ("corpus", "wikidata"),
         ("vectors", "import"), ("vectors", "info"), ("vectors", "find"), ("vectors", "nearest"), ("vectors", "add"),
         ("vectors", "add-many"), ("vectors", "remove"), ("vectors", "copy"), ("vectors", "list"), ("vectors", "check"),
-            ("vectors", "export"), ("vectors", "train"),
+        ("vectors", "export"), ("vectors", "merged"), ("vectors", "train"),
         ("align",), ("fill",), ("probe", "lama"), ("probe", "questions"), ("lama", "uhn"), ("report",), ("export",),
         ("starter",), ("demo",), ("doctor",), ("relations", "train"), ("relations", "evaluate"),
         ("relations", "predict"), ("relations", "search"), ("relations", "report"),

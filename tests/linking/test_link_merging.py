@@ -1,10 +1,12 @@
 """One page, one entity: which titles of a store are merged, what then finds what, and how it is undone."""
 
+import corpora
 import numpy as np
 import pytest
 
 from ebert import Vectors
 from ebert.linking.candidates.merging import key_of, merges
+from ebert.linking.candidates.same_page import Openings
 from ebert.linking.candidates.table import MentionTable
 from ebert.linking.document import Document
 from ebert.linking.readers.layouts import Label, Labelled
@@ -194,3 +196,45 @@ def test_merging_by_command(ebert, store, tmp_path):
     ]
     ebert("link", "candidates", tmp_path / "new", "--no-merge", "--out", tmp_path / "again")
     assert Vectors.open(tmp_path / "again").find("Trojan war").title == "Trojan war"
+
+
+# Titles that are one page, as the corpus shows it
+
+PAGES = {
+    "United Nations": "The United Nations is an organisation of countries that wants peace",
+    "NFL": "The National Football League is a league of football teams in America today",
+    "National Football League": "The National Football League is a league of football teams in America",
+    "Liverpool F.C.": "Liverpool Football Club is a club that plays football in the north",
+    "Liverpool": "Liverpool is a city and a port in the north of England",
+}
+SAME = {
+    "United Nations": (NEAR, 90), "UN": (NEAR, 20), "National Football League": (NEAR, 30), "NFL": (NEAR, 10),
+    "Liverpool F.C.": (NEAR, 40), "Liverpool": (NEAR, 20), "Sun": (FAR, 4), "Kemp": (NEAR, 1),
+    "Kemp (actor)": (NEAR, 5),
+}  # fmt: skip
+MEANT = {
+    "UN": (100, {"United Nations": 30, "UN": 20}), "NFL": (100, {"National Football League": 30, "NFL": 60}),
+    "Liverpool": (100, {"Liverpool F.C.": 30, "Liverpool": 20}), "Sun": (9, {"United Nations": 3, "Sun": 1}),
+    "Kemp": (9, {"Kemp (actor)": 3, "Kemp": 1}),
+}  # fmt: skip
+
+
+def test_titles_that_mean_another_page_with_the_same_opening_or_have_no_page_are_merged(tmp_path):
+    rows = {title: row for row, title in enumerate(SAME)}
+    with writing(tmp_path / "store", dimension=4) as writer:
+        writer.add("words", ["the"], np.ones((1, 4)), counts=[100])
+        vectors = np.array([vector for vector, _ in SAME.values()])
+        writer.add("entities", list(SAME), vectors, counts=[count for _, count in SAME.values()])
+        writer.surfaces(
+            (surface, often, [(rows[title], count) for title, count in meant.items()])
+            for surface, (often, meant) in MEANT.items()
+        )
+        writer.finish(licence="none", made={})
+    pages = [(title, [opening.split()]) for title, opening in PAGES.items()] + [("Kemp (actor)", [["Kemp", "acts"]])]
+    openings = Openings(corpora.write_corpus(tmp_path / "corpus", pages))
+    titles = list(SAME)
+    found = merges(Vectors.open(tmp_path / "store"), openings=openings)
+    # Liverpool has a page of its own, Sun's vector is another, and of people called Kemp there may be several.
+    assert [(titles[one.row], titles[one.into], one.why) for one in found] == [
+        ("UN", "United Nations", "no page"), ("NFL", "National Football League", "same opening"),
+    ]  # fmt: skip

@@ -77,9 +77,19 @@ def test_unlinked_spans_that_usually_are_links_are_left_out(generator, store):
 
 def test_later_mentions_of_rare_links_are_left_out(generator, store):
     text = "[[Injury|injured]] men of [[Cairo]] were injured again by others" + PAD
-    _, gold, ignore = made(generator, store, "History", text, later=0.02)
+    _, gold, ignore = made(generator, store, "History", text, later=0.02, names=False)
     assert gold == [("injured", "Injury"), ("Cairo", "Cairo")]
     assert ignore == ["injured"]
+
+
+def test_only_names_are_labelled(generator, store):
+    """What is usually linked in lower case is nothing; a name that is rarely a link is left out, but for its first."""
+    text = "Nirvana and [[Injury|injured]] men of [[Cairo]] saw injured men and Nirvana again. Nirvana left" + PAD
+    _, gold, ignore = made(generator, store, "History", text, usual=0.9)
+    assert gold == [("Cairo", "Cairo")]
+    assert ignore == ["Nirvana"]
+    _, gold, ignore = made(generator, store, "History", text, usual=0.9, names=False)
+    assert (gold, ignore) == ([("injured", "Injury"), ("Cairo", "Cairo")], ["injured"])
 
 
 def test_names_inside_longer_ones_are_not_later_mentions(generator, store):
@@ -106,7 +116,7 @@ def test_names_of_the_articles_own_subject_are_labelled(generator, store):
 
 def test_a_noun_that_is_the_subject_is_left_out(generator, store):
     """The article on injuries does not say which of its words an editor would link."""
-    _, gold, ignore = made(generator, store, "Injured", "[[Cairo]] had many injured people" + PAD)
+    _, gold, ignore = made(generator, store, "Injured", "[[Cairo]] had many injured people" + PAD, names=False)
     assert gold == [("Cairo", "Cairo")]
     assert ignore == ["injured"]
 

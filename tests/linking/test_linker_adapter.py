@@ -141,7 +141,7 @@ def test_the_random_head_has_no_adapter():
 
 def known(text, *spans):
     found = gather(text, [Span(start, end, (Choice(title, 1.0),), p) for start, end, title, p in spans])
-    return [(dict(zip(SPAN, one.span, strict=True)), one.named) for one in found]
+    return [(dict(zip(SPAN, one.span, strict=True)), one.choices) for one in found]
 
 
 def test_how_a_span_is_written_is_evidence():
@@ -152,7 +152,7 @@ def test_how_a_span_is_written_is_evidence():
     assert lower["in lower case where other words have capitals"] == 1
     assert begin["in lower case where other words have capitals"] == 0
     assert (begin["begins a sentence"], lower["begins a sentence"]) == (1, 0)
-    assert named == (True,)  # what is in brackets is not written in text
+    assert named == ((1.0, 0.0, 0.0),)  # what is in brackets is not written in text
     assert capitals["all in capitals"] == 1
     assert capitals["nobody knows how often they are a link"] == 1
     assert begin["odds that its words are no link"] == 0

@@ -7,32 +7,19 @@ import bz2
 import random
 import re
 import shlex
-import sys
 from pathlib import Path
 
-import encoders
 import pytest
+import walks
+from walks import CITIES, COUNTRIES, OTHERS, PEOPLE, RARE, WORDS
 
 from ebert import Linker
 from ebert.text.passage import Passage
 from ebert.vectors.store import Vectors
 
-sys.path.append(str(Path(__file__).parents[1] / "wikipedia"))
-from dump_files import Page, multistream
-
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "link.md"
 HEADING = "## From published vectors to millions of entities\n"
 DIMENSION = 12
-PEOPLE = ["Marie Curie", "Maria Montessori", "Niels Bohr", "Albert Einstein"]
-CITIES = ["Paris", "Warsaw", "Rome", "Berlin", "Vienna", "Zürich"]
-COUNTRIES = ["France", "Poland", "Italy", "Germany", "Austria", "Switzerland"]
-OTHERS = ["Paris, Texas", "Paris Hilton", "University of Paris"]
-RARE = "Vienna Prater"  # in the dump, without a vector
-FILLER = (
-    "a after and as before by city early first for from he his in it its later left long many moved near of on "
-    "returned river she studied teacher that the then to town travelled was went where winter with work years ."
-)
-WORDS = FILLER.split()
 WALKS = 470  # pages: the held-out documents are chosen first, from 400
 
 
@@ -51,24 +38,6 @@ def write_vectors(path: Path) -> None:
     path.write_bytes(bz2.compress("\n".join([f"{len(names)} {DIMENSION}", *rows, ""]).encode()))
 
 
-def write_dump(path: Path) -> None:
-    """Write a dump: walks of people from city to city, and pages of few words about the others."""
-    chance = random.Random(0)
-    pages = [Page(title, f"'''{title}''' is a page.") for title in [*PEOPLE, *CITIES, *COUNTRIES, *OTHERS, RARE]]
-    pages.append(Page("Madame Curie", "#REDIRECT [[Marie Curie]]", redirect="Marie Curie"))
-    for number in range(WALKS):
-        city, other = chance.sample(range(len(CITIES)), 2)
-        far = "[[Paris, Texas|Paris]]" if number % 9 == 0 else f"[[{RARE}]]"
-        filler = " ".join(chance.choices(WORDS[:-1], k=30))
-        text = (
-            f"In early winter [[{chance.choice(PEOPLE)}]] left [[{CITIES[city]}]] in [[{COUNTRIES[city]}]] and went "
-            f"to [[{CITIES[other]}]] in [[{COUNTRIES[other]}]] , where it was long {filler} . Many years later "
-            f"[[Madame Curie]] travelled by the river from {far} to the [[University of Paris]] ."
-        )
-        pages.append(Page(f"Walk {number}", text))
-    path.write_bytes(multistream(pages, 50))
-
-
 def write_table(path: Path) -> None:
     """Write names as KnowBert's table has them."""
     lines = [f"{title}\t50\t1,1.0,{title.replace(' ', '_')}" for title in [*PEOPLE, *CITIES[1:], *COUNTRIES]]
@@ -80,16 +49,13 @@ def write_table(path: Path) -> None:
 def folder(tmp_path, monkeypatch):
     """The reader's folder with what was downloaded, under the names that the commands have."""
     monkeypatch.chdir(tmp_path)
-    writers = {"txt.bz2": write_vectors, "xml.bz2": write_dump, "e_m.txt": write_table}
+    writers = {"txt.bz2": write_vectors, "xml.bz2": lambda path: walks.write_dump(path, WALKS), "e_m.txt": write_table}
     given = {word for command in commands() for word in command if word.endswith(tuple(writers))}
     assert len(given) == len(writers)
     for name in given:
         next(write for ending, write in writers.items() if name.endswith(ending))(tmp_path / name)
-    names = " ".join([*PEOPLE, *CITIES, *COUNTRIES, *OTHERS]).replace(",", "").split()
-    letters = list("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789,'")
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "/", "*", *WORDS, *names, *letters]
     (encoder,) = {command[command.index("--bert") + 1] for command in commands() if "--bert" in command}
-    encoders.write_small(tmp_path / encoder, [*pieces, *(f"##{one}" for one in letters)], longest=512, spread=0.2)
+    walks.write_bert(tmp_path / encoder)
     return tmp_path
 
 

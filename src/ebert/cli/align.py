@@ -1,5 +1,6 @@
 """``ebert align``: fit W and write a model."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -92,14 +93,19 @@ def command(
         })  # fmt: skip
 
 
-def titles_left_out(sources: tuple[str, ...]) -> set[str]:
+def is_lama(source: str) -> bool:
+    """Return whether a source of titles is LAMA: a folder or an archive."""
+    return Path(source).is_dir() or ".tar" in Path(source).name or source.endswith((".zip", ".tgz"))
+
+
+def titles_left_out(sources: Sequence[str]) -> set[str]:
     """Return the titles that files name: LAMA's subjects, articles of test data, or lists of titles."""
     from ebert.linking.candidates.recount import titles_of
     from ebert.probing.lama import read_lama
 
     titles: set[str] = set()
     for source in sources:
-        if Path(source).is_dir() or ".tar" in Path(source).name or source.endswith((".zip", ".tgz")):
+        if is_lama(source):
             titles.update(question.subject for question in read_lama(source).questions)
         else:
             titles.update(titles_of([source], say))

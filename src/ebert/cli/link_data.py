@@ -67,6 +67,7 @@ def candidates(
     from ebert._io.progress import progress
     from ebert.linking.candidates import knowbert
     from ebert.linking.candidates.merging import SURE, merges
+    from ebert.linking.candidates.same_page import Openings
     from ebert.text.titles import read_titles
     from ebert.vectors.copies import with_surfaces
     from ebert.vectors.store import Vectors
@@ -88,7 +89,8 @@ def candidates(
     names = _read_dictionary(dictionary, opened, store, made) if dictionary and opened else None
     redirects = opened.redirects if opened else ()
     sure = names.sure(SURE, but=opened.page_titles) if names and opened else ()
-    merged = merges(store, redirects=redirects, dictionary=sure, apart=apart) if merge else []
+    openings = Openings(opened) if opened and merge else None
+    merged = merges(store, redirects=redirects, dictionary=sure, openings=openings, apart=apart) if merge else []
     if table:
         report = knowbert.TableReport()
         made = {"from": Path(table).name}

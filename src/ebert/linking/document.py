@@ -45,6 +45,8 @@ class Choice:
 
     title: str  # as in the store
     prior: float  # renormalised among the choices of the span
+    lower: float = 0.0  # share of its links by the span's words that are in lower case, as those of common nouns are
+    part: bool = False  # whether a longer name in the same text has the span's words and this choice
 
 
 @dataclass(frozen=True, slots=True)

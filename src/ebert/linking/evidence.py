@@ -30,7 +30,12 @@ SPAN = (
     "link probability of a shorter span in it",
     "how sure the likeliest candidate is by its prior",
 )
-CANDIDATE = ("prior", "its title has just these words", "likeness to the other spans' candidates")
+TRAITS = (
+    "its title has just these words",
+    "share of its links by these words that are in lower case",
+    "a longer name in the text has these words and means it",
+)
+CANDIDATE = ("prior", "likeness to the other spans' candidates", *TRAITS)
 WEIGHTED = {"odds that its words are no link": 1.0, "prior": 1.0}  # before any training; the others are 0
 
 LEAST_DOUBT = 0.01  # that a span is a link, however often its words were one: counts are small
@@ -41,10 +46,10 @@ _BEFORE = 12  # characters before a span that tell whether it begins a sentence
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known about a span, in the order of SPAN, and which of its candidates have its words as their title."""
+    """What is known about a span, in the order of SPAN, and about each of its candidates, in the order of TRAITS."""
 
     span: tuple[float, ...]
-    named: tuple[bool, ...]
+    choices: tuple[tuple[float, ...], ...]
 
 
 def gather(text: str, spans: Sequence[Span]) -> list[Evidence]:
@@ -85,9 +90,8 @@ def _evidence(text: str, span: Span, cased: bool, around: float, inside: float) 
         best,
     )
     folded = words.casefold()
-    return Evidence(
-        tuple(map(float, values)), tuple(plain_name(one.title).casefold() == folded for one in span.choices)
-    )
+    traits = ((float(plain_name(one.title).casefold() == folded), one.lower, float(one.part)) for one in span.choices)
+    return Evidence(tuple(map(float, values)), tuple(traits))
 
 
 def _nested(spans: Sequence[Span]) -> tuple[list[float], list[float]]:

@@ -18,19 +18,19 @@ from ebert.linking.scorer import LinkingModel
 ENOUGH = 6000  # spans
 ITERATIONS = 200
 SHRINKAGE = 1e-4  # of weights towards where they began, so that evidence that is never there keeps its weight
-FACTS = ("log_priors", "evidence", "named", "likeness", "labels", "weights")
+FACTS = ("log_priors", "evidence", "likeness", "traits", "labels", "weights")
 
 
 def fit_evidence(model: LinkingModel, parts: Iterable[dict[str, Tensor]]) -> float:
     """Fit the weights on enough labelled spans, and return the remaining mean loss."""
     weights = cast("EvidenceWeights", model.weights)
-    null, candidates, log_priors, evidence, named, likeness, labels, counts = _answers(model, parts)
+    null, candidates, log_priors, evidence, likeness, traits, labels, counts = _answers(model, parts)
     fitted = [*weights.parameters(), model.null_bias]
     began = [one.detach().clone() for one in fitted]
     optimizer = torch.optim.LBFGS(fitted, max_iter=ITERATIONS, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
-        nothing, something = weights(null, candidates, evidence, [log_priors, named, likeness])
+        nothing, something = weights(null, candidates, evidence, [log_priors, likeness, *traits.unbind(-1)])
         scores = torch.cat([(nothing + model.null_bias)[:, None], something], dim=1)  # (spans, 1 + choices)
         return (F.cross_entropy(scores, labels, reduction="none") * counts).sum() / counts.sum()
 
@@ -64,8 +64,8 @@ def _answers(model: LinkingModel, parts: Iterable[dict[str, Tensor]]) -> list[Te
     columns = []
     for name, column in zip(("null", "candidates", *FACTS), zip(*found, strict=True), strict=True):
         wide = list(column)
-        if name in ("candidates", "log_priors", "named", "likeness"):  # (spans, choices)
+        if name in ("candidates", "log_priors", "likeness", "traits"):  # (spans, choices), or (spans, choices, TRAITS)
             fill = -torch.inf if name == "log_priors" else 0.0
-            wide = [F.pad(one, (0, most - one.shape[1]), value=fill) for one in column]
+            wide = [F.pad(one, (0,) * 2 * (one.ndim - 2) + (0, most - one.shape[1]), value=fill) for one in column]
         columns.append(torch.cat(wide))
     return columns

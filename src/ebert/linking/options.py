@@ -147,6 +147,9 @@ class WikipediaOptions(Options):
         0.1, "Least prior for a part of a longer name to mean what that name was linked to.", low=0, high=1, cli=False
     )
     min_links: int = option(4, "Least number of links in a document.", low=1, cli=False)
+    names: bool = option(
+        True, "Label names only. Common nouns, whose links are usually in lower case (steel, water), are no entities."
+    )
     styles: float = option(
         0.25, "Share of the training documents to put into another style: lower case, no punctuation, a headline.",
         low=0, high=1,

@@ -112,8 +112,8 @@ class LinkingModel(nn.Module):
         weights: Tensor | None = None,  # (spans,)
         null_priors: Tensor | None = None,  # (spans,): the logarithm of the odds that it is no link, zero if not known
         evidence: Tensor | None = None,  # (spans, SPAN), with the next two for an adapter: see `ebert.linking.evidence`
-        named: Tensor | None = None,  # (spans, choices)
         likeness: Tensor | None = None,  # (spans, choices)
+        traits: Tensor | None = None,  # (spans, choices, TRAITS)
         **inputs: Tensor,  # inputs_embeds, attention_mask, position_ids
     ) -> dict[str, Tensor]:
         """Return the scores (spans, 1 + choices), the null entity's first, and the weighted sum of the losses."""
@@ -123,7 +123,9 @@ class LinkingModel(nn.Module):
             null = null if null_priors is None else null + null_priors
         else:
             assert evidence is not None, "the evidence is gathered where documents are cut"
-            null, candidates = self.weights(null, candidates, evidence, [log_priors, named, likeness])
+            assert traits is not None, "so are the traits of the candidates"
+            known = [log_priors, likeness, *traits.unbind(-1)]
+            null, candidates = self.weights(null, candidates, evidence, known)
         null = null + self.null_bias
         scores = torch.cat([null[:, None], candidates], dim=1)
         if labels is None:
@@ -283,11 +285,11 @@ class Batcher:
 
 
 def _evidence(batch: Sequence[LinkSequence]) -> dict[str, Tensor]:
-    """Return the evidence about the spans of a batch: `evidence` (spans, SPAN) and `named` (spans, choices)."""
+    """Return the evidence about the spans of a batch: `evidence` (spans, SPAN), `traits` (spans, choices, TRAITS)."""
     known = [placed.evidence for one in batch for placed in one.spans if placed.evidence]
     return {
         "evidence": torch.tensor([one.span for one in known]),
-        "named": _padded([[float(same) for same in one.named] for one in known], 0.0),
+        "traits": _padded([one.choices for one in known], 0.0),
     }
 
 
@@ -316,7 +318,7 @@ def _likeness(vectors: Tensor, choices: Tensor, priors: Tensor, company: Tensor,
     return torch.einsum("scw,sw->sc", directions, context)
 
 
-def _padded(rows: Iterable[Sequence[float]], padding: float) -> Tensor:
+def _padded(rows: Iterable[Sequence[float] | Sequence[Sequence[float]]], padding: float) -> Tensor:
     return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=padding)
 
 

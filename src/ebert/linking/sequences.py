@@ -23,7 +23,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ebert.errors import EbertError
 from ebert.linking.candidates.words import controls, signs
-from ebert.linking.document import Choice, Document, Span
+from ebert.linking.document import Document, Span
 from ebert.linking.evidence import Evidence, gather
 from ebert.linking.options import Block
 from ebert.model.injection import checked_copy, trim
@@ -240,7 +240,7 @@ def _place(
             continue
         if len(kept) < len(span.choices):
             total = sum(choice.prior for choice in kept)
-            shares = tuple(Choice(c.title, c.prior / total if total > 0 else 1 / len(kept)) for c in kept)
+            shares = tuple(replace(c, prior=c.prior / total if total > 0 else 1 / len(kept)) for c in kept)
             span = replace(span, choices=shares)
         yield Placed(span, first, stop)
 

@@ -7,8 +7,9 @@ says which articles to take.
 Wikipedia links an entity once or twice in an article, and its own subject never. A linker for news should find every
 name. So later mentions take the entity that their words, or the longer name they are part of, were linked to before in
 the same article, and names of the subject take the subject. A span that stays unlinked although its words often are a
-link is left out of the loss, instead of being taught as nothing. Held-out documents, on which thresholds are tuned and
-epochs chosen, are labelled in the same way.
+link is left out of the loss, instead of being taught as nothing. Links of common nouns (steel, water), which are
+usually written in lower case, are taught as nothing, unless all links are asked for (`names`). Held-out documents, on
+which thresholds are tuned and epochs chosen, are labelled in the same way.
 """
 
 import json
@@ -16,7 +17,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
@@ -49,6 +50,8 @@ SHORT = 12  # words of a line that is no prose: a heading, an entry of a list
 CROWDED = 0.5  # share of a line's letters that are links, in a row of a table
 CROWDED_PAGE = 0.35  # share of the words of a page that are links, in a page of tables
 INFO, TRAIN, HELD_OUT = "documents.json", "train.jsonl", "held-out.jsonl"
+COMMON = 0.5  # share of an entity's links by some words that are in lower case, from which on these are no name
+NAME = 0.02  # link probability from which on unlinked words with a capital, which are a name, tell nothing
 SPARE = 2.0  # pages looked at for a document: not all have enough prose with links
 _SMALL = frozenset(("of", "the", "and", "in", "a", "de", "la", "at", "on", "for", "to"))
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z0-9])")
@@ -135,6 +138,11 @@ def _labelled(
     document: Document, subject: str, generator: CandidateGenerator, options: WikipediaOptions, words_of: WordsOf
 ) -> Document:
     """Label later mentions and those of the subject, and leave out what the links tell nothing about."""
+    spans = sorted(generator(document), key=lambda span: (span.start - span.end, span.start))  # longest first
+    if options.names:
+        common = {(span.start, span.end, one.title) for span in spans for one in span.choices if one.lower >= COMMON}
+        kept = (one for one in document.gold if (one.start, one.end, one.entity) not in common)
+        document = replace(document, gold=tuple(kept))
     text, own = document.text, set(words_of(surface_of(document.id, words_of))) - _SMALL
     nouns = {word.lower() for word in own}  # what an editor would link of them, nobody knows
     first: dict[str, Mention] = {}  # of each surface: where it was linked first
@@ -147,7 +155,7 @@ def _labelled(
         named[mention.entity] = place, names | set(words)
         taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
     gold, ignore = list(document.gold), set(document.ignore)
-    for span in sorted(generator(document), key=lambda span: (span.start - span.end, span.start)):  # longest first
+    for span in spans:
         if taken.find(1, span.start, span.end) >= 0:
             continue  # in a link, around one, or in a longer span that was dealt with
         words = words_of(text[span.start : span.end])
@@ -161,16 +169,27 @@ def _labelled(
             and named[choice.title][0] < max(span.start, 1) and set(words) <= named[choice.title][1]
         ]  # fmt: skip
         is_name = text[span.start : span.end] != text[span.start : span.end].lower()
+        certain_name = options.names and is_name and not _begins(text, span.start)
+        usual = min(options.usual, NAME) if certain_name else options.usual
+        is_common = options.names and bool(span.choices) and span.choices[0].lower >= COMMON
+        if is_common and not (linked or known):
+            continue
         if linked and before and span.sure >= options.later:
             gold.append(Mention(span.start, span.end, linked.entity))
         elif is_name and len(known) == 1:
             gold.append(Mention(span.start, span.end, known[0]))
-        elif linked or set(words) <= own | nouns or span.sure >= options.usual:
+        elif linked or set(words) <= own | nouns or span.sure >= usual:
             ignore.add((span.start, span.end))
         else:
             continue
         taken[span.start : span.end] = b"\1" * (span.end - span.start)
     return Document(document.id, text, tuple(gold), tuple(sorted(ignore)))
+
+
+def _begins(text: str, start: int) -> bool:
+    """Return whether a sentence begins at a place, where every word has a capital."""
+    before = text[:start].rstrip("\"'“‘( ")
+    return not before or before[-1] in ".!?:\n"
 
 
 def from_corpus(corpus: Corpus, numbers: Iterable[int]) -> Iterator[Article]:

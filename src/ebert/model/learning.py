@@ -205,9 +205,14 @@ class Learning:
     def _held_out(self, held: Sequence[KnownPassage]) -> dict[Mode, list[Batch]]:
         """Return batches of the held-out passages in each mode, always with the same masks."""
         rng = random.Random(0)  # noqa: S311
+        samples = {mode: self._masker.samples(held, mode) for mode in FED}
+        if not all(samples.values()):
+            raise EbertError(
+                f"none of the {len(held):,} held-out passages of {self._passages.path} has a word to mask and at most "
+                f"{self._options.longest} wordpieces (--longest); learning needs longer or other texts"
+            )
         return {
-            mode: [self._masker.mask(batch, rng) for batch in self._masker.group(self._masker.samples(held, mode))]
-            for mode in FED
+            mode: [self._masker.mask(batch, rng) for batch in self._masker.group(own)] for mode, own in samples.items()
         }
 
     def _batches(self, train: Sequence[KnownPassage], skip: int) -> Iterator[Batch]:

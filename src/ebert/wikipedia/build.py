@@ -71,7 +71,7 @@ def build_corpus(
     began = time.monotonic()
     target, chosen = Path(out), CorpusOptions(**options)
     files.refuse_existing(target, overwrite=overwrite, marker=INFO)
-    looked = _look(dumps)
+    looked = look_at(dumps)
     threads = chosen.threads or os.cpu_count() or 1
     run = run or partial(_workers.run, processes=threads)
     with saying_where(target), _parts_folder(target, looked, chosen, overwrite=overwrite) as parts_folder:
@@ -102,7 +102,8 @@ def build_corpus(
     return Corpus.open(target)
 
 
-def _look(dumps: Sequence[str | Path]) -> list[tuple[Dump, Site]]:
+def look_at(dumps: Sequence[str | Path]) -> list[tuple[Dump, Site]]:
+    """Find out what the files are; raise `EbertError` if one is no dump, is given twice or has another language."""
     if not dumps:
         raise EbertError("a corpus needs at least one dump")
     looked: dict[Path, tuple[Dump, Site]] = {}

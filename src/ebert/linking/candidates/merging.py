@@ -5,6 +5,8 @@ has no page for, so Apple Inc., Apple Inc and Apple Computer are three entities 
 are merged
 
 - if a redirect leads from the title of one to that of the other;
+- if the title of one, as the words of a link, often means the other, and one of them has no page in the corpus or both
+  pages begin alike (`ebert.linking.candidates.same_page`);
 - if an outside dictionary of surfaces sends the title of one, as a surface, almost surely to the other;
 - if their titles have the same letters and digits, and differ only in kinds of dashes and quotes, or in accents, case,
   blanks, dots, commas, apostrophes and hyphens and have similar vectors (`ALIKE`).
@@ -21,6 +23,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ebert.linking.candidates import same_page
+from ebert.linking.candidates.same_page import Openings, same_pages
 from ebert.text import titles
 from ebert.vectors.catalogue import Merge
 from ebert.vectors.store import Vectors
@@ -42,13 +46,13 @@ _LOOSE = re.compile(r"[ .,'-]+")  # marks that come and go
 
 def merges(
     vectors: Vectors, *, redirects: Iterable[tuple[str, str]] = (),
-    dictionary: Iterable[tuple[str, int, float]] = (), apart: Collection[str] = (),
+    dictionary: Iterable[tuple[str, int, float]] = (), openings: Openings | None = None, apart: Collection[str] = (),
 ) -> list[Merge]:  # fmt: skip
     """Return which entities of a store should be merged, in the order of their rows.
 
     Redirects are pairs of titles, from and to. Entries of a dictionary, whose titles may be older, are a surface, the
-    row of the entity that it is most likely to mean, and how likely; a surface should be no page of its own. Titles in
-    `apart` are merged with nothing.
+    row of the entity that it is most likely to mean, and how likely; a surface should be no page of its own. With the
+    `openings` of pages, titles of the same page are found too. Titles in `apart` are merged with nothing.
     """
     made = [(title, count or 0) for _, title, count in vectors.catalogue.pages(MADE, -1)]
     rows = {title: row for row, (title, _) in enumerate(made)}
@@ -77,6 +81,8 @@ def merges(
         merge([rows.get(titles.clean(title)) for title in (source, target)], "redirect", directed=True)
     for row, other in _sent(vectors, dictionary, rows):
         merge((row, other), "dictionary")
+    for row, other, how in _one_page(vectors, made, openings) if openings else ():
+        merge((row, other), how)
     for row, other, how in _spelt_alike(vectors, [title for title, _ in made], rank):
         merge((row, other), how)
     return [Merge(row, last(row), why[row]) for row in sorted(into)]
@@ -92,6 +98,15 @@ def _sent(
         batch = pairs[start : start + BATCH]
         cosines = _cosines(vectors, batch)
         yield from ((row, other) for (row, other, _), cosine in zip(batch, cosines, strict=True) if cosine >= SENT)
+
+
+def _one_page(vectors: Vectors, made: Sequence[tuple[str, int]], openings: Openings) -> Iterator[tuple[int, int, str]]:
+    """Yield entities whose titles, as words, mean others with similar vectors."""
+    pairs = list(same_pages(vectors, made, openings))
+    for start in range(0, len(pairs), BATCH):
+        batch = pairs[start : start + BATCH]
+        cosines = _cosines(vectors, batch)
+        yield from (pair for pair, cosine in zip(batch, cosines, strict=True) if cosine >= same_page.ALIKE[pair[2]])
 
 
 def key_of(title: str) -> str:

@@ -10,6 +10,8 @@ of them means. What was counted for the spelling at hand weighs more the more of
 occurrences of the spelling, and the shares P of the key, the link probability is (l + DOUBT P) / (n + DOUBT), and the
 prior of an entity with c links (c + PRIOR_DOUBT P(entity)) / (l + PRIOR_DOUBT). So "US" is a country and "us" is not.
 Where capitals tell nothing, in headlines and in text without any, only the key counts.
+
+A text that has named Brian Kemp may call him Kemp: `ebert.linking.candidates.parts` adds such candidates.
 """
 
 import re
@@ -21,6 +23,7 @@ from typing import Any
 
 from ebert.linking.candidates import words as spelt
 from ebert.linking.candidates.generator import CandidateGenerator
+from ebert.linking.candidates.parts import with_parts
 from ebert.linking.candidates.words import Place
 from ebert.linking.document import Choice, Document, Span
 from ebert.linking.options import CandidateOptions
@@ -62,7 +65,7 @@ class MentionTable(CandidateGenerator):
     def __call__(self, document: Document) -> list[Span]:
         """Return the potential spans of a document."""
         self._refresh()
-        return list(self._spans(document.text))
+        return with_parts(document.text, list(self._spans(document.text)))
 
     def at(self, text: str, start: int, end: int) -> Span | None:
         """Return what a given span may mean, or None: disambiguation of mentions that somebody else found.
@@ -82,8 +85,9 @@ class MentionTable(CandidateGenerator):
 
     def gold(self, document: Document) -> list[Span]:
         """Return the gold mentions of a document as spans; they need not be among those that it finds."""
-        places = [(mention.start, mention.end) for mention in document.gold]
-        return [self.at(document.text, *place) or Span(*place, (), 0.0) for place in places]
+        text, places = document.text, [(mention.start, mention.end) for mention in document.gold]
+        parts = {(span.start, span.end): span for span in self(document) if any(choice.part for choice in span.choices)}
+        return [parts.get(place) or self.at(text, *place) or Span(*place, (), 0.0) for place in places]
 
     def describe(self) -> dict[str, Any]:
         """Return the options."""
@@ -153,6 +157,12 @@ class MentionTable(CandidateGenerator):
             unseen = LOWERED if fewer else UNSEEN
         own = {title for one in known if _names(one, written, known if blind else [written]) for title in one.own}
         weights = {title: count / total for title, count in counts.items()}
+
+        def lower(title: str) -> float:
+            """Return the share of links to a title that are in lower case, where the table knows of capitals."""
+            written_so = (one.counts.get(title, 0) for one in known if one.surface.islower())
+            return 0.0 if self.vectors.lowercase else sum(written_so) / max(1, counts[title])
+
         if not blind:
             links = sum(written.counts.values())
             probability = (links + DOUBT * probability) / (written.occurrences + unseen + DOUBT)
@@ -168,7 +178,7 @@ class MentionTable(CandidateGenerator):
         best = sorted(best[: options.candidates], key=lambda item: (-item[1], item[0]))
         best = [item for item in best if item[1] >= options.min_prior or item[0] in own] or best[:1]
         kept = sum(weight for _, weight in best)
-        choices = tuple(Choice(title, weight / kept) for title, weight in best)
+        choices = tuple(Choice(title, weight / kept, 0.0 if title in own else lower(title)) for title, weight in best)
         return choices, None if own else probability, None if own else total, not written.counts
 
 

@@ -7,9 +7,22 @@ from ebert.linking.candidates.table import MentionTable
 from ebert.linking.document import Document
 from ebert.text.passage import Mention
 
-ENTITIES = ["Brian Kemp", "Kemp, Texas", "England", "Bank of England", "Rose Leslie", "Rose", "Steel", "Steel (band)"]
+ENTITIES = [
+    "The Hague",
+    "Greek Physics",
+    "Brian Kemp",
+    "Kemp, Texas",
+    "England",
+    "Bank of England",
+    "Rose Leslie",
+    "Rose",
+    "Steel",
+    "Steel (band)",
+]
 TABLE = {
     "Brian Kemp": (10, {"Brian Kemp": 9}),
+    "The Hague": (10, {"The Hague": 9}),
+    "Greek Physics": (10, {"Greek Physics": 9}),
     "Kemp": (200, {"Kemp, Texas": 2}),
     "England": (1000, {"England": 900}),
     "Bank of England": (30, {"Bank of England": 20}),
@@ -62,6 +75,12 @@ def test_parts_of_names_with_small_words_and_those_inside_the_name_mean_nothing_
     named = found(generator, "The Bank of England is in England.")
     assert [words for words, _ in named] == ["Bank of England", "England", "England"]
     assert all(meant.keys() == {"England"} for _, meant in named[1:])
+
+
+def test_common_words_are_no_first_parts_and_none_where_a_sentence_begins(generator):
+    assert [words for words, _ in found(generator, "In The Hague it rains. The end.")] == ["The Hague"]
+    named = found(generator, "Greek Physics is a band. Physics is hard. He likes Physics most.")
+    assert [words for words, _ in named] == ["Greek Physics", "Physics"]
 
 
 def test_given_mentions_have_the_same_candidates(generator):

@@ -6,11 +6,10 @@ about a candidate to that of the candidate.
 """
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ebert.linking.candidates.words import has_capitals, in_headline
+from ebert.linking.candidates.words import begins_sentence, has_capitals, in_headline
 from ebert.linking.document import Span
 from ebert.vectors.lookup import plain_name
 
@@ -40,8 +39,6 @@ WEIGHTED = {"odds that its words are no link": 1.0, "prior": 1.0}  # before any 
 
 LEAST_DOUBT = 0.01  # that a span is a link, however often its words were one: counts are small
 LEAST = 1e-9  # link probability
-_END = re.compile(r"[.!?…:\n][\"'”’)\s]*$")
-_BEFORE = 12  # characters before a span that tell whether it begins a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,6 @@ def null_odds(span: Span) -> float:
 def _evidence(text: str, span: Span, cased: bool, around: float, inside: float) -> Evidence:
     words = text[span.start : span.end]
     lower, capitals = words == words.lower(), len(words) > 1 and words == words.upper() != words.lower()
-    before = text[max(0, span.start - _BEFORE) : span.start]
     count = len(words.split())
     best = span.choices[0].prior if span.choices else 0.0
     values = (
@@ -82,7 +78,7 @@ def _evidence(text: str, span: Span, cased: bool, around: float, inside: float) 
         capitals,
         in_headline(text, span.start, span.end),
         span.respelt,
-        not before.strip() or _END.search(before) is not None,
+        begins_sentence(text, span.start),
         count == 2,
         count > 2,
         around,

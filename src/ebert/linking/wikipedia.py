@@ -33,6 +33,7 @@ from ebert.errors import EbertError
 from ebert.linking.candidates.generator import CandidateGenerator
 from ebert.linking.candidates.recount import PageChoice, choose_pages
 from ebert.linking.candidates.table import MentionTable, is_date
+from ebert.linking.candidates.words import begins_sentence
 from ebert.linking.document import Document
 from ebert.linking.options import WikipediaOptions
 from ebert.linking.resolve import TitleResolver
@@ -169,7 +170,7 @@ def _labelled(
             and named[choice.title][0] < max(span.start, 1) and set(words) <= named[choice.title][1]
         ]  # fmt: skip
         is_name = text[span.start : span.end] != text[span.start : span.end].lower()
-        certain_name = options.names and is_name and not _begins(text, span.start)
+        certain_name = options.names and is_name and not begins_sentence(text, span.start)
         usual = min(options.usual, NAME) if certain_name else options.usual
         is_common = options.names and bool(span.choices) and span.choices[0].lower >= COMMON
         if is_common and not (linked or known):
@@ -184,12 +185,6 @@ def _labelled(
             continue
         taken[span.start : span.end] = b"\1" * (span.end - span.start)
     return Document(document.id, text, tuple(gold), tuple(sorted(ignore)))
-
-
-def _begins(text: str, start: int) -> bool:
-    """Return whether a sentence begins at a place, where every word has a capital."""
-    before = text[:start].rstrip("\"'“‘( ")
-    return not before or before[-1] in ".!?:\n"
 
 
 def from_corpus(corpus: Corpus, numbers: Iterable[int]) -> Iterator[Article]:

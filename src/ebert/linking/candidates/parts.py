@@ -7,9 +7,10 @@ means. It gets the candidates of the name, with a prior that is the smaller the 
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from ebert.linking.candidates.words import begins_sentence
 from ebert.linking.document import Choice, Span
 
 RATE = 0.3  # how often a word means the longer name that it is a part of; by judgement
@@ -21,8 +22,11 @@ _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _APOSTROPHES = "'’"
 
 
-def with_parts(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Return the spans of a text, sorted, with the candidates that their words have as parts of longer names."""
+def with_parts(text: str, spans: Sequence[Span], is_common: Callable[[str], bool]) -> list[Span]:
+    """Return the spans of a text, sorted, with the candidates that their words have as parts of longer names.
+
+    A word that `is_common` (The, New) is no first part, and no part where a sentence begins (Airlines).
+    """
     means: dict[str, dict[str, float]] = {}  # what words mean as parts, and how likely the longer name means it
     longer: list[tuple[int, int]] = []
     for span in spans:
@@ -31,7 +35,8 @@ def with_parts(text: str, spans: Sequence[Span]) -> list[Span]:
             continue
         longer.append((span.start, span.end))
         if "," not in text[span.start : span.end] and all(word[0].isupper() or word[0].isdigit() for word in words):
-            for word in (words[0], words[-1]) if len(words) == 2 else (words[-1],):
+            first = words[:1] if len(words) == 2 and not is_common(words[0]) else []
+            for word in (*first, words[-1]):
                 if len(word) >= SHORTEST and word[0].isupper():
                     own = means.setdefault(word, {})
                     own |= {
@@ -43,7 +48,10 @@ def with_parts(text: str, spans: Sequence[Span]) -> list[Span]:
         return list(spans)
     known = {(span.start, span.end): span for span in spans}
     for place in _places(text, means, longer):
-        known[place] = _with(known.get(place) or Span(*place, (), 0.0, 0), means[text[slice(*place)]])
+        word = text[slice(*place)]
+        if begins_sentence(text, place[0]) and is_common(word):
+            continue
+        known[place] = _with(known.get(place) or Span(*place, (), 0.0, 0), means[word])
     return [known[place] for place in sorted(known)]
 
 

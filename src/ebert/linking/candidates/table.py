@@ -61,11 +61,12 @@ class MentionTable(CandidateGenerator):
         self._look_up = lru_cache(REMEMBERED)(vectors.written)
         self._continues = lru_cache(REMEMBERED)(vectors.continues)
         self._choose = lru_cache(REMEMBERED)(self._chosen)
+        self._common = lru_cache(REMEMBERED)(self._is_common)
 
     def __call__(self, document: Document) -> list[Span]:
         """Return the potential spans of a document."""
         self._refresh()
-        return with_parts(document.text, list(self._spans(document.text)))
+        return with_parts(document.text, list(self._spans(document.text)), self._common)
 
     def at(self, text: str, start: int, end: int) -> Span | None:
         """Return what a given span may mean, or None: disambiguation of mentions that somebody else found.
@@ -102,6 +103,11 @@ class MentionTable(CandidateGenerator):
             self._stamp = self.vectors.stamp
             for remembered in (self._look_up, self._continues, self._choose):
                 remembered.cache_clear()
+
+    def _is_common(self, word: str) -> bool:
+        """Return whether a word is more often written in lower case, in the text that the vectors come from."""
+        lower, count = (self.vectors.word_count(one) or 0 for one in (word.lower(), word))
+        return not self.vectors.lowercase and lower > count
 
     def _is_blind(self, text: str) -> bool:
         return self.options.ignore_case or not spelt.has_capitals(text)

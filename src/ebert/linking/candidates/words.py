@@ -28,6 +28,8 @@ _LAST = 24  # characters that tell whether it is so
 _MARKS = re.compile(r"[.!?…]+")
 _NOTE = re.compile(r" \([^()]*\)$")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
+_END = re.compile(r"[.!?…:\n][\"'“”‘’()\s]*$")
+_BEFORE = 12  # characters before a word that tell whether it begins a sentence
 _NEAR, _AROUND = 3, 60  # words before and after one that tell whether it is in a headline, and how far they may be
 _CAPITALISED = 0.02  # share of capitals among the letters from which on a text is written with capitals
 
@@ -88,6 +90,12 @@ def in_headline(text: str, start: int, end: int) -> bool:
     after = text[end : end + _AROUND].partition("\n")[0]
     near = [*_LETTERS.findall(before)[-_NEAR:], *_LETTERS.findall(after)[:_NEAR]]
     return 2 * sum(word.isupper() for word in near) >= len(near)
+
+
+def begins_sentence(text: str, start: int) -> bool:
+    """Return whether a sentence begins at a place, where every word has a capital."""
+    before = text[max(0, start - _BEFORE) : start]
+    return not before.strip() or _END.search(before) is not None
 
 
 def closed(text: str, start: int, end: int, title: str) -> int:

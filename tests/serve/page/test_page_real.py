@@ -117,13 +117,26 @@ def test_pictures_of_the_docs(browser, url, name, tmp_path):
 
 class TestAnswers:
     def test_an_example_compares_the_modes(self, page):
-        page.get_by_role("button", name="Wim Wenders").click()
-        expect(page.locator("#fill-results h2")).to_have_text("BERT says Dutch; with the entity, German.")
-        assert best(page, "fill") == ["Dutch", "German", "German"]
+        page.get_by_role("button", name="Isabelle Adjani").click()
+        expect(page.locator("#fill-results h2")).to_have_text("BERT says Arabic; with the entity, French.")
+        assert best(page, "fill") == ["Arabic", "French", "French"]
         columns = page.locator("#fill-results .column")
-        expect(columns.nth(1).locator("[data-token=Portuguese]")).to_contain_text("new")
-        expect(columns.nth(1).locator("[data-token=English]")).not_to_contain_text("new")
-        expect(columns.nth(0).locator("[data-token=Danish]")).to_contain_text("lost")
+        words = [
+            column.locator("[data-token]").evaluate_all("all => all.map((one) => one.dataset.token)")
+            for column in columns.all()
+        ]
+        assert {*words[1]} - {*words[0]}
+        assert {*words[0]} - {*words[1], *words[2]}
+        for number, own in enumerate(words):  # what plain BERT has not is new, what only it has is lost
+            for word in own:
+                mark = (
+                    "new" if word not in words[0] else "lost" if number == 0 and word not in words[1] + words[2] else ""
+                )
+                row = columns.nth(number).locator(f"[data-token={word}]")
+                assert [one for one in ("new", "lost") if one in row.inner_text()] == [mark][: bool(mark)], (
+                    number,
+                    word,
+                )
         expect(columns.nth(1).locator(".best")).to_have_class("best changed")
         expect(columns.nth(0).locator(".best")).to_have_class("best")
 
@@ -178,12 +191,11 @@ class TestAnswers:
 
     def test_what_is_taught_changes_an_answer(self, page):
         page.get_by_role("tab", name="Teach").click()
-        page.get_by_role("button", name="Pickled Herrings").click()
+        page.get_by_role("button", name="Zorblax").click()
         page.get_by_role("button", name="Teach and ask").click()
-        expect(page.locator("#teach-results h2")).to_have_text("Before it was dessert; now, band.")
-        assert best(page, "teach") == ["dessert", "band", "band"]
-        expect(page.locator("#teach-results .note")).to_contain_text("jazz, band")
-        expect(page.locator("#teach-results .column").nth(1).locator("[data-token=band]")).to_contain_text("new")
+        expect(page.locator("#teach-results h2")).to_have_text("Before it was wine; now, beer.")
+        assert best(page, "teach") == ["wine", "beer", "beer"]
+        expect(page.locator("#teach-results .note")).to_contain_text("brewery")
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -58,7 +58,8 @@ ARCHIVE = "entity-linking.tar.xz"
 ARTICLES = ("wned-wiki", "wiki-fair-v2")  # sets whose documents are articles, which must not be trained on
 ADAPTER = "E-BERT-MLM, adapter"
 BEST = "E-BERT-MLM"
-PRIOR = "prior only"
+PRIOR, PRIOR_ALL = "prior only", "prior only, tuned on all links"  # common nouns too
+ALL_LINKS = "all-links"  # the folder of documents in which common nouns are labelled too
 KINDS = ("end to end", "given mentions")
 LASTING = (
     "documents", "dev", "held_out", "strategy", "epochs", "learning_rate", "batch", "nulls", "evaluations", "chunk",
@@ -82,6 +83,7 @@ STANDARD, UNALIGNED, RANDOM = "E-BERT-MLM with the standard mask", "Wikipedia2Ve
 UNREFINED = " without refinement"
 ROWS = (
     Row(PRIOR),
+    Row(PRIOR_ALL),
     Row(ADAPTER, ("--adapter",)),
     Row(ADAPTER + ", seed 1", ("--adapter", "--seed", "1")),
     Row(ADAPTER + ", seed 2", ("--adapter", "--seed", "2")),
@@ -103,6 +105,7 @@ OURS = (ADAPTER, BEST, BEST + UNREFINED)  # the first that is among the rows is 
 # Unaligned vectors stand in the text in later rounds, where they may do harm: baselines are shown without these too.
 AGAINST = (
     PRIOR,
+    PRIOR_ALL,
     BEST + UNREFINED,
     "zero-shot E-BERT-MLM",
     UNALIGNED,
@@ -148,14 +151,14 @@ def prepare(work: Path, options: argparse.Namespace) -> dict[str, Path]:
             archive.extractall(work, filter="data")
     left_out = [part for name in ARTICLES for part in ("--leave-out", sets[name])]
     first, documents = work / "first-vectors", work / "documents"
+    dumps = [part for name in DUMPS for part in ("--dump", options.data / name)]
+    making = ["link", "wikipedia", options.corpus, *dumps, "--vectors", first, *left_out]
     if not (documents / "documents.json").exists():  # found by a table that counts the held-out articles too
         if not (first / "store.json").exists():
             ebert("link", "candidates", options.vectors, "--corpus", options.corpus, *left_out, "--out", first)
-        dumps = [part for name in DUMPS for part in ("--dump", options.data / name)]
-        ebert(
-            "link", "wikipedia", options.corpus, *dumps, "--vectors", first, *left_out,
-            "--documents", options.documents, "--held-out", options.held_out, "--out", documents,
-        )  # fmt: skip
+        ebert(*making, "--documents", options.documents, "--held-out", options.held_out, "--out", documents)
+    if PRIOR_ALL in options.rows and not (work / ALL_LINKS / "documents.json").exists():  # the same held-out articles
+        ebert(*making, "--no-names", "--documents", 1, "--held-out", options.held_out, "--out", work / ALL_LINKS)
     if not (work / "vectors" / "store.json").exists():
         left_out += ["--leave-out", documents / HELD_OUT, "--leave-out", documents / TRAIN]
         dictionary = ("--dictionary", options.dictionary) if options.dictionary else ()
@@ -198,13 +201,14 @@ def train(row: Row, work: Path, options: argparse.Namespace) -> Path:
 
 def tool(row: Row, linker: Path, work: Path) -> Links:
     """Open the linker of a row; the prior's threshold and rule are tuned on held-out Wikipedia."""
-    if row.name != PRIOR:
+    if row.name not in (PRIOR, PRIOR_ALL):
         return Linker.from_pretrained(linker, rounds=row.rounds, variant=row.variant, mask=row.mask)
     store = Vectors.open(work / "vectors")
     resolver, generator = TitleResolver(store), MentionTable(store)
-    held_out = resolver.documents(read(str(work / "documents" / HELD_OUT)).documents).documents
+    folder = "documents" if row.name == PRIOR else ALL_LINKS
+    held_out = resolver.documents(read(str(work / folder / HELD_OUT)).documents).documents
     tuned = tune(generator, held_out, same=resolver.same)
-    print(f"{PRIOR}: {tuned.options}, {tuned.f1:.2f} on held-out Wikipedia", flush=True)
+    print(f"{row.name}: {tuned.options}, {tuned.f1:.2f} on held-out Wikipedia", flush=True)
     return PriorLinker(generator, tuned.options)
 
 
@@ -286,7 +290,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=vectors / "learned")
     parser.add_argument("--corpus", type=Path, default=vectors / "corpus")
     parser.add_argument("--dictionary", help="of surfaces, from outside: 'corenlp' or a file")
-    parser.add_argument("--documents", type=int, default=400, help="to train on")
+    parser.add_argument("--documents", type=int, default=1000, help="to train on")
     parser.add_argument("--dev", type=int, default=60, help="held-out documents that the trainings choose by")
     parser.add_argument("--held-out", type=int, default=100, help="held-out documents that the prior is tuned on")
     parser.add_argument("--strategy", choices=("paper", "packed"), default="packed")

@@ -29,7 +29,7 @@ from ebert.linking.resolve import TitleResolver
 from ebert.linking.train import train
 from ebert.linking.wikipedia import HELD_OUT, TRAIN
 
-ROUNDS = 1  # of refinement, which would cost the paper's way as much again and gains nothing (results/linking.md)
+ROUNDS = 1  # of refinement, which would cost the paper's way as much again and gains nothing (results/linking-whole.md)
 FIGURES = "figures.json"
 KINDS = {"end to end": False, "given mentions": True}
 PAPER = "paper"

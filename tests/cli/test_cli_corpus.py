@@ -85,7 +85,7 @@ def test_a_truncated_dump(ebert, tmp_path):
         ([".", "--out", "x"], "is a folder"),
         (["--out", "x"], "Missing argument"),
         (["DUMP"], "Missing option '--out'"),
-        (["DUMP", "--out", "x", "--namespaces", "a"], "not numbers"),
+        (["DUMP", "--out", "x", "--namespaces", "a"], "must be numbers separated by commas"),
         (["DUMP", "--out", "x", "--threads", "0"], "0"),
         (["DUMP", "DUMP", "--out", "x"], "given twice"),
     ],

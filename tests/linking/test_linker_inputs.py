@@ -185,8 +185,8 @@ def test_scores_are_those_of_the_masked_lm_itself():
     batch = linker.batcher([laid])
     inputs = {name: batch[name] for name in ("inputs_embeds", "attention_mask", "position_ids")}
     with torch.inference_mode():
-        hidden = linker._encoder.module.bert(**inputs).last_hidden_state[0, 3]
-        answer = linker._encoder.module.cls.predictions.transform(hidden)
+        hidden = linker.encoder.module.bert(**inputs).last_hidden_state[0, 3]
+        answer = linker.encoder.module.cls.predictions.transform(hidden)
         scores = linker.module(**batch)["scores"][0]
     platt = [float(answer @ torch.from_numpy(linker.vectors[title])) + math.log(0.5)
              for title in ("Platt (Florida)", "David Platt (footballer)")]  # fmt: skip
@@ -195,7 +195,7 @@ def test_scores_are_those_of_the_masked_lm_itself():
 
 def test_the_models_own_head_stays():
     linker = tiny.linker(strategy="paper")
-    masked_lm = linker._encoder.module
+    masked_lm = linker.encoder.module
     assert masked_lm.cls.predictions.decoder.out_features == len(linker.tokenizer)
     shared = dict(linker.module.named_parameters())["encoder.cls.predictions.transform.dense.weight"]
     assert shared is masked_lm.cls.predictions.transform.dense.weight

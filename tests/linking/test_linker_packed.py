@@ -34,7 +34,7 @@ def hidden(linker, laid):
     batch = linker.batcher(laid)
     inputs = {name: batch[name] for name in ("inputs_embeds", "attention_mask", "position_ids")}
     with torch.inference_mode():
-        return linker._encoder.module.base_model(**inputs).last_hidden_state
+        return linker.encoder.module.base_model(**inputs).last_hidden_state
 
 
 def lay(linker, spans, text=TEXT):
@@ -46,7 +46,7 @@ def lay(linker, spans, text=TEXT):
 @pytest.mark.parametrize("block", ["markers", "copy"])
 def test_the_text_does_not_change_by_a_bit(block, attention):
     linker = tiny.linker(block=block, longest=80)
-    linker._encoder.module.set_attn_implementation(attention)
+    linker.encoder.module.set_attn_implementation(attention)
     # Fused attention adds keys up in groups, so that only a full last group is the same with and without more of them.
     text = TEXT + " and" * (64 - 19)
     spans = tiny.spans(Document("1", text))
@@ -57,7 +57,7 @@ def test_the_text_does_not_change_by_a_bit(block, attention):
     assert torch.equal(states, hidden(linker, [one])[0, : many.text])
     ids = torch.tensor([many.ids[: many.text]])
     with torch.inference_mode():
-        plain = linker._encoder.module.base_model(input_ids=ids).last_hidden_state[0]
+        plain = linker.encoder.module.base_model(input_ids=ids).last_hidden_state[0]
     assert torch.equal(states, plain)
 
 
@@ -130,7 +130,7 @@ def assert_answers(linker, laid):
     """What the model answers, compared to all wordpieces, is what the masked LM itself says."""
     batch = linker.batcher(laid)
     inputs = {name: batch[name] for name in ("inputs_embeds", "attention_mask", "position_ids") if name in batch}
-    masked_lm = linker._encoder.module
+    masked_lm = linker.encoder.module
     with torch.inference_mode():
         logits = masked_lm(**inputs).logits[0, laid[0].masks]
         answers = linker.module.answers(inputs, batch["rows"], batch["columns"])

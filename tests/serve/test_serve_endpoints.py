@@ -280,7 +280,12 @@ def test_without_a_mention_table_there_is_no_linker(tmp_path):
 def test_a_linker_of_its_own(tiny_folder, tmp_path):
     Linker.from_pretrained(tiny_folder, rounds=2).save_pretrained(tmp_path / "linker")
     with live(lambda: load(str(tiny_folder), str(tmp_path / "linker"))) as service, service.client() as client:
-        assert ok(client.get("/api/model"))["linker"] == {"name": "linker", "rounds": 2, "strategy": "packed"}
+        assert ok(client.get("/api/model"))["linker"] == {
+            "name": "linker",
+            "rounds": 2,
+            "strategy": "packed",
+            "precision": "fp32",
+        }
         assert service.loaded.linker.vectors is service.loaded.vectors
         new = {"title": "Zorblax", "description": "both are injured and miss the opening"}
         ok(client.post("/api/entities", json=new), 201)
@@ -444,7 +449,9 @@ def test_so_many_entities_and_no_more(tiny_folder):
 
     with live(tiny(tiny_folder), limits=Limits(added=1)) as service, service.client() as client:
         ok(client.post("/api/entities", json={"title": "One", "description": "both"}), 201)
-        wrong(client.post("/api/entities", json={"title": "Two", "description": "both"}), 422, "takes 1 entities")
+        wrong(
+            client.post("/api/entities", json={"title": "Two", "description": "both"}), 422, "limit of 1 added entities"
+        )
 
 
 def test_what_is_not_there(client):

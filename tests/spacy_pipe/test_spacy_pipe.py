@@ -183,7 +183,7 @@ def test_threshold_rounds_and_label(pipeline):
 
 def test_extensions_are_none_where_nothing_is_linked(pipeline):
     doc = pipeline()(TEXT)
-    assert [doc[3:4]._.get(name) for name in EXTENSIONS] == [None] * 4
+    assert [doc[3:4]._.get(name) for name in EXTENSIONS] == [None] * len(EXTENSIONS)
 
 
 def test_links_survive_spacys_own_bytes(pipeline):

@@ -124,7 +124,7 @@ def test_overwriting_begins_again(ebert, given, tmp_path):
         (["--bert", "./nowhere"], "nowhere is not the folder of an encoder"),
         (["--leave-out", "nowhere.txt"], "nowhere.txt"),
         (["--out", __file__], "is a file; choose another --out"),
-        (["--out", str(Path(__file__).parent)], "holds something else (it has no build.json)"),
+        (["--out", str(Path(__file__).parent)], "contains something else (it has no build.json)"),
         (["--documents", "0"], "0 is not in the range x>=1"),
     ],
 )

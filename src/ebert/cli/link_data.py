@@ -63,9 +63,6 @@ def candidates(
       ebert link candidates enwiki-vectors --corpus enwiki --dictionary corenlp --out linking-vectors
       ebert link candidates enwiki-vectors --table prob_yago_crosswikis_wikipedia_p_e_m.txt --out linking-vectors
     """
-    from ebert._io import files
-    from ebert._io.progress import progress
-    from ebert.linking.candidates import knowbert
     from ebert.linking.candidates.merging import SURE, merges
     from ebert.linking.candidates.same_page import Openings
     from ebert.text.titles import read_titles
@@ -91,39 +88,59 @@ def candidates(
     sure = names.sure(SURE, but=opened.page_titles) if names and opened else ()
     openings = Openings(opened) if opened and merge else None
     merged = merges(store, redirects=redirects, dictionary=sure, openings=openings, apart=apart) if merge else []
+    how: dict[str, Any] = {"merged": merged, "overwrite": overwrite}
     if table:
-        report = knowbert.TableReport()
-        made = {"from": Path(table).name}
-        if Path(table).is_file():
-            made["sha256"] = files.sha256(Path(table))
-        with progress("table", total=common.size_of(table), unit="B") as advance:
-            new = with_surfaces(
-                store, out, knowbert.surfaces(table, store, report, advance=advance), made=made, merged=merged,
-                overwrite=overwrite,
-            )  # fmt: skip
-        made |= {"mentions": report.mentions, "candidates": report.candidates, **report.dropped}
-        if report.examples:
-            made["not in the store"] = ", ".join(report.examples)
+        new, made = _with_table(store, out, table, **how)
     elif opened is None:
-        new = with_surfaces(store, out, None, made=made, merged=merged, overwrite=overwrite)
+        new = with_surfaces(store, out, None, made=made, **how)
     else:
-        from ebert.linking.candidates import recount
-
-        choice = recount.choose_pages(opened, recount.titles_of(leave_out, say))
-        made = {
-            "from": [dump["name"] for dump in opened.info.dumps], "pages with links": int(choice.linked.sum()),
-            "left out": sorted(choice.left_out), **made,
-        }  # fmt: skip
-        with progress("count", unit="words") as advance:
-            if names:
-                dropped = made.pop("dropped")
-                found = recount.recount_with(opened, store, choice, names, dropped, threads=threads, advance=advance)
-                made |= {reason: count for reason, count in dropped.items() if count}
-            else:
-                found = recount.recount(opened, store, choice, threads=threads, advance=advance)
-            new = with_surfaces(store, out, found, made=made, merged=merged, overwrite=overwrite)
+        new, made = _with_counts(store, out, opened, names, made, leave_out, threads, **how)
     facts = {"store": out, "surfaces": new.describe()["surfaces"], "merged": len(merged), **made}
     common.print_result(facts, as_json, _show)
+
+
+def _with_table(store: "Vectors", out: str, table: str, **how: Any) -> tuple["Vectors", dict[str, Any]]:
+    """Write a store with a table in KnowBert's format; return it, and what the table had."""
+    from ebert._io import files
+    from ebert._io.progress import progress
+    from ebert.linking.candidates import knowbert
+    from ebert.vectors.copies import with_surfaces
+
+    report = knowbert.TableReport()
+    made: dict[str, Any] = {"from": Path(table).name}
+    if Path(table).is_file():
+        made["sha256"] = files.sha256(Path(table))
+    with progress("table", total=common.size_of(table), unit="B") as advance:
+        found = knowbert.surfaces(table, store, report, advance=advance)
+        new = with_surfaces(store, out, found, made=made, **how)
+    made |= {"mentions": report.mentions, "candidates": report.candidates, **report.dropped}
+    if report.examples:
+        made["not in the store"] = ", ".join(report.examples)
+    return new, made
+
+
+def _with_counts(
+    store: "Vectors", out: str, corpus: "Corpus", names: "Dictionary | None", made: dict[str, Any],
+    leave_out: tuple[str, ...], threads: int, **how: Any,
+) -> tuple["Vectors", dict[str, Any]]:  # fmt: skip
+    """Write a store with a table that is counted in a corpus; return it, and what was counted."""
+    from ebert._io.progress import progress
+    from ebert.linking.candidates import recount
+    from ebert.vectors.copies import with_surfaces
+
+    choice = recount.choose_pages(corpus, recount.titles_of(leave_out, say))
+    made = {
+        "from": [dump["name"] for dump in corpus.info.dumps], "pages with links": int(choice.linked.sum()),
+        "left out": sorted(choice.left_out), **made,
+    }  # fmt: skip
+    with progress("count", unit="words") as advance:
+        if names:
+            dropped = made.pop("dropped")
+            found = recount.recount_with(corpus, store, choice, names, dropped, threads=threads, advance=advance)
+            made |= {reason: count for reason, count in dropped.items() if count}
+        else:
+            found = recount.recount(corpus, store, choice, threads=threads, advance=advance)
+        return with_surfaces(store, out, found, made=made, **how), made
 
 
 def _read_dictionary(given: str, corpus: "Corpus", store: "Vectors", made: dict[str, Any]) -> "Dictionary":

@@ -90,8 +90,7 @@ class Explorer:
         if self._taken >= self._most_added:
             raise Problem(
                 422,
-                f"this service takes at most {self._most_added:,} added entities and has as many; "
-                f"restart it to add more",
+                f"this service has reached its limit of {self._most_added:,} added entities; restart it to add more",
             )
         title = titles.clean(title)
         stores = self._loaded.stores  # all that can be wrong is found before anything is written

@@ -30,7 +30,7 @@ class FullOptions(Options):
     """What can be chosen about the full set. All of it decides what comes out."""
 
     bert: str = option("bert-base-cased", "The encoder, a hub name or a local folder.", metavar="TEXT")
-    documents: int = option(400, "Documents to train the linker on.", low=1)
+    documents: int = option(1000, "Documents to train the linker on.", low=1)
     held_out: int = option(60, "Documents to tune the linker on.", low=1)
     dim: int = option(300, "Length of the vectors.", low=1, high=65536)
     steps: int = option(STEPS, "Gradient steps of the learning of W, at most.", low=1)

@@ -158,7 +158,7 @@ def prepare(work: Path, options: argparse.Namespace) -> dict[str, Path]:
             ebert("link", "candidates", options.vectors, "--corpus", options.corpus, *left_out, "--out", first)
         ebert(*making, "--documents", options.documents, "--held-out", options.held_out, "--out", documents)
     if PRIOR_ALL in options.rows and not (work / ALL_LINKS / "documents.json").exists():  # the same held-out articles
-        ebert(*making, "--no-names", "--documents", 1, "--held-out", options.held_out, "--out", work / ALL_LINKS)
+        ebert(*making, "--no-names", "--documents", 20, "--held-out", options.held_out, "--out", work / ALL_LINKS)
     if not (work / "vectors" / "store.json").exists():
         left_out += ["--leave-out", documents / HELD_OUT, "--leave-out", documents / TRAIN]
         dictionary = ("--dictionary", options.dictionary) if options.dictionary else ()

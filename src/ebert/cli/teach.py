@@ -136,9 +136,9 @@ def add(
 def add_many(store: str, file: str, replace: bool, strict: bool, rejected: str | None, as_json: bool) -> int:
     """Add a whole knowledge base to a store: .csv, .tsv or .jsonl (and .gz or .bz2).
 
-    Columns (fields): title, description, and optionally aliases (a list, or names with vertical bars between them), id (your own) and
-    wikidata. Rows that cannot be added are left out and listed. If no row can be added, the exit code is 2. After
-    Ctrl-C, the entities added so far stay.
+    Columns (fields): title, description, and optionally aliases (a list, or names with vertical bars between them), id
+    (your own) and wikidata. Rows that cannot be added are left out and listed. If no row can be added, the exit code is
+    2. After Ctrl-C, the entities added so far stay.
 
     \b
     Example:

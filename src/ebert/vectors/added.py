@@ -123,7 +123,7 @@ class Overlay:
         return {row for (row,) in self.rows(query)} - {None}
 
     def names(self) -> Iterator[tuple[int | str | None, ...]]:
-        """Yield all that is known of added and removed entities, except vectors, in an order that depends only on it."""
+        """Yield all that is known of added and removed entities, except vectors, in an order that only it decides."""
         for query in (
             "SELECT row, title, count, wikidata FROM added.entities ORDER BY row",
             "SELECT r.title, e.title FROM added.redirects r JOIN added.entities e ON e.row = r.row ORDER BY r.title",

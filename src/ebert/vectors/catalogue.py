@@ -144,7 +144,7 @@ class Database:
                 session.connection.set_progress_handler(None, 0)
 
     def pages(self, query: str, first: int | str) -> Iterator[Any]:
-        """Yield the rows of a query. Its only parameter is the key to begin after: its first column, by which it sorts."""
+        """Yield the rows of a query. Its parameter is the key to begin after: its first column, the sort key."""
         while page := self.rows(f"{query} LIMIT {PAGE}", (first,)):
             yield from page
             first = page[-1][0]

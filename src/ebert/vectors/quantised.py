@@ -59,7 +59,7 @@ def make_codebook(sample: NDArray[Any]) -> NDArray[np.float16]:
                 nearest = _nearest(points, centroids)
                 sizes = np.bincount(nearest, minlength=CENTROIDS)
                 sums = np.stack([np.bincount(nearest, column, CENTROIDS) for column in points.T], axis=1)
-                unused = points[random.integers(len(points), size=CENTROIDS)]  # a centroid that is nearest to none moves
+                unused = points[random.integers(len(points), size=CENTROIDS)]  # an unused centroid moves
                 centroids[:] = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], unused)
     return book.transpose(1, 0, 2).reshape(CENTROIDS, -1)[:, :dimension].astype(np.float16)
 

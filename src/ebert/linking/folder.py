@@ -1,4 +1,4 @@
-"""A linker on disk: a folder with weights, tokenizer, W, the options of the linker and of its spans, and the store's name.
+"""A linker on disk: a folder with weights, tokenizer, W, options of the linker and its spans, and the store's name.
 
 An adapter is stored as a model's folder with the adapter in it.
 """

@@ -258,7 +258,7 @@ class Lookup:
         return [entity for query in MATCHING for entity in self.select(query, match, most)]
 
     def _sharing(self, title: str, most: int) -> Iterator[Entity]:
-        """Yield entities whose titles share words or a beginning with `title`, unsorted, `most` of each kind at most."""
+        """Yield entities whose titles share words or a beginning with `title`, unsorted, up to `most` of each kind."""
         for match in _searches(words_in(title)):
             yield from self.matching(match, most)
         for query in BEGINNING:

@@ -277,7 +277,7 @@ class Vectors(Lookup):
         return copies.copy_store(self, path, overwrite=overwrite)
 
     def save(self, path: str | Path, *, dtype: str | None = None, overwrite: bool = False) -> "Vectors":
-        """Write the store to another folder, added entities among the others, and open it."""
+        """Write the store, including added entities, to another folder, and open it."""
         target = Path(path).absolute()
         here = target.resolve() == self.path.resolve()
         if here and not overwrite:

@@ -1,4 +1,4 @@
-"""A part: the result of a worker for a piece of a dump, in one file, with words and links as numbers in its own dictionaries.
+"""A part: a worker's result for a piece of a dump, in one file, with words and links as numbers in its own dictionaries.
 
 Parts are small corpora. They are written while a build runs, so that a stopped build can continue with them; merging
 puts them together.
@@ -78,7 +78,7 @@ class CorpusPart:
     tail: bytes  # the beginning of a page that ends in the part after
 
     def save(self, path: Path) -> None:
-        """Write the part; it is there when it is whole."""
+        """Write the part; the file appears when it is complete."""
         info = json.dumps(self.info, ensure_ascii=False).encode("utf-8", "replace")
         data = {"info": info, "head": self.head, "tail": self.tail}
         arrays: dict[str, Any] = {name: np.frombuffer(value, np.uint8) for name, value in data.items()}

@@ -1,4 +1,4 @@
-"""Read MediaWiki exports: detect the kind of a file, unpack it, cut it into pieces for worker processes, find its pages.
+"""Read MediaWiki exports: detect what a file is, unpack it, cut it into pieces for worker processes, find its pages.
 
 A piece is a few megabytes of XML. A bz2 file of one stream, or a gz file, can be unpacked from its beginning only, so
 its pieces are cut here and hold whole pages. Plain XML and bz2 files of many streams, as Wikipedia publishes them, are

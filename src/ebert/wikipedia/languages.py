@@ -1,4 +1,5 @@
-"""What differs between Wikipedias and is not always in the dump: names of namespaces, prefixes of other wikis, the word for a redirect, and which letters right after a link belong to it."""
+"""What differs between Wikipedias and is not always in the dump: names of namespaces, prefixes of
+other wikis, the word for a redirect, and which letters right after a link belong to it."""
 
 # The words that MediaWiki understands on every wiki, and those that most Wikipedias add, by the number of the
 # namespace. A dump that names its namespaces overrides all of this.

@@ -1,4 +1,4 @@
-"""Many names (words, titles, surfaces) as bytes in one array, and compiled code that finds and numbers the words of a text.
+"""Many names (words, titles, surfaces) as bytes in one array, and compiled code that finds and numbers words of a text.
 
 A full Wikipedia has some ten million different words and as many titles. As Python strings in a dictionary they would
 take gigabytes and minutes; here they take the bytes they are written with, and about twelve more each. `scan` finds

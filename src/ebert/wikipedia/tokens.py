@@ -140,7 +140,7 @@ def word_ends() -> str:
 
 
 def removed() -> str:
-    """Return the characters that are removed from words. Unassigned ones stay: a later Unicode may make them letters."""
+    """Return the characters that are removed from words. Unassigned ones stay: later Unicode may make them letters."""
     return "".join(map(in_category, ("Cc", "Cf", "Co", "Cs"))) + "\ufffd" + _FAR_REMOVED
 
 

@@ -1,4 +1,4 @@
-"""Convert wikitext to running text with anchors: what a reader sees in the paragraphs of a page, and where the links are.
+"""Convert wikitext to running text with anchors: what a reader sees in the paragraphs of a page, and its links.
 
 Templates, tables, references, files and headings are not part of it; lists are, one paragraph per entry. A line is a
 paragraph: text that MediaWiki would join to one paragraph is two here if there is a line break in it.

@@ -150,7 +150,7 @@ def read_questions(path: str | Path) -> Questions:
 
 
 def question_of(row: dict[str, Any], number: int, where: str) -> Question:
-    """Return the question of a line; without an id, its number is the id. Raise `EbertError` if it is not a question."""
+    """Return the question of a line; by default its number is the id. Raise `EbertError` if it is not a question."""
     if unknown := row.keys() - FIELDS:
         raise EbertError(f"it has {', '.join(map(repr, sorted(unknown)))}, which have no meaning here")
     answers = row["answers"] if "answers" in row else row.get("answer")

@@ -71,7 +71,7 @@ def _rules(run: ProbeRun) -> list[tuple[int, Filter]]:
 
 
 def _heading(run: ProbeRun) -> str:
-    """Return the head of the column of relations, with the warning of a run if it needs one, so that the CSV has it too."""
+    """Return the head of the column of relations, with a run's warning if there is one, so that the CSV has it too."""
     return f"relation ({run.label})" if run.warning else "relation"
 
 

@@ -1,4 +1,4 @@
-"""A part: a worker's result for a piece of a dump, in one file, with words and links as numbers in its own dictionaries.
+"""A part: a worker's result for a piece of a dump, in one file; words and links are numbers in its own dictionaries.
 
 Parts are small corpora. They are written while a build runs, so that a stopped build can continue with them; merging
 puts them together.

@@ -1,10 +1,10 @@
 """Candidates from elsewhere: your own generator, or lists such as PPRforNED, as JSON, one object per line.
 
-``{"id": document, "spans": [{"start", "end", "candidates": [...]}]}`` gives the spans of a document. ``{"surface":
-words, "candidates": [...]}`` says what words mean wherever they stand. With an ``id`` it holds for that document only,
-as in lists made per document. A candidate is ``{"entity", "prior"}``, a pair of the two, or a title alone; the whole
-list may also be an object of priors by title. Priors are renormalised; if none is given, or all are 0, they are equal.
-Lines for the same words or the same place are added up.
+``{"id": document, "spans": [{"start", "end", "candidates": [...]}]}`` gives the spans of a document.
+``{"surface": words, "candidates": [...]}`` says what words mean wherever they stand. With an ``id`` it holds for that
+document only, as in lists made per document. A candidate is ``{"entity", "prior"}``, a pair of the two, or a title
+alone; the whole list may also be an object of priors by title. Priors are renormalised; if none is given, or all are 0,
+they are equal. Lines for the same words or the same place are added up.
 """
 
 from collections import Counter

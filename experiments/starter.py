@@ -134,7 +134,8 @@ def make(arguments: argparse.Namespace) -> None:
         if linker is None:
             ebert.EBert(encoder, small, alignment).save_pretrained(place, include_vectors=True)
         else:
-            # The spans' candidates come of the small store's own table; the encoder is the one that it was trained on.
+            # The spans' candidates come from the small store's own table; the encoder is the one that it was trained
+            # on.
             ebert.Linker(
                 linker.module, encoder, small, alignment, options=linker.options, threshold=linker.threshold,
                 generator=linker.generator.with_vectors(small), null_shift=linker.null_shift,

@@ -1,4 +1,4 @@
-"""The demo: questions to the real BERT, with and without entities, an entity that is new to everybody, and links."""
+"""The demo: questions to the real BERT, with and without entities, an entity that nobody knows yet, and links."""
 
 import csv
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """A small trained linker: low-rank updates of the attention, the null entity, and the weights of the evidence.
 
 LoRA (Hu et al., 2022): the output of a linear layer with the weights M becomes ``M x + B A x`` with B = 0 at first. The
-encoder stays as it is, and is shared with whatever else uses it. The library peft does the same for a folder and a
-dependency more; what is needed of it is one module.
+encoder stays unchanged, and can be shared with other users. The library peft does the same, but needs another folder
+and another dependency; only one module of it would be needed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ class LowRank(nn.Module):
         self.up = nn.Parameter(torch.zeros(linear.out_features, rank))  # B
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return both together."""
+        """Return the sum of both."""
         update = nn.functional.linear(
             nn.functional.linear(inputs, self.down.to(inputs.dtype)), self.up.to(inputs.dtype)
         )
@@ -41,7 +41,7 @@ class LowRank(nn.Module):
 
 
 class EvidenceWeights(nn.Module):
-    """The weight of each piece of evidence, and of the encoder's answer beside it."""
+    """The weight of each piece of evidence, and of the encoder's answer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ def with_updates(module: Module, rank: int) -> Module:
 
 
 def twin_of(module: Module) -> Module:
-    """Return a copy of a module and of all modules in it, whose parameters are the given one's."""
+    """Return a copy of a module and all its submodules that shares the parameters of the original."""
     twin: Any = module.__class__.__new__(module.__class__)
     twin.__dict__ = dict(module.__dict__)
     twin._parameters, twin._buffers = dict(module._parameters), dict(module._buffers)
@@ -96,7 +96,7 @@ def save_adapter(module: nn.Module, path: Path) -> None:
 
 
 def load_adapter(module: nn.Module, path: Path) -> None:
-    """Read what `save_adapter` wrote into a module with a fresh adapter. Raise `EbertError` if it does not fit."""
+    """Load the output of `save_adapter` into a module with a fresh adapter. Raise `EbertError` if it does not fit."""
     try:
         tensors = load_file(path)
         wanted = dict(trained(module))

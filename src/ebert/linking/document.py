@@ -1,4 +1,4 @@
-"""Documents, the spans of them that may name an entity, and documents whose entities are linked (plain data)."""
+"""Plain data: documents, their spans that may name an entity, and linked documents."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -26,11 +26,11 @@ class Document:
             raise EbertError(f"document {self.id!r}: {error}") from None
 
     def ignoring(self) -> Callable[[int, int], bool]:
-        """Return a function for whether a span is not judged: it lies in an ignored one and is not gold itself."""
+        """Return a function that tells if a span is not judged: it lies in an ignored one and is not gold itself."""
         gold = {(mention.start, mention.end) for mention in self.gold}
         ignored = sorted(self.ignore)
         starts = [start for start, _ in ignored]
-        reach = list(accumulate((end for _, end in ignored), max))  # how far those go that begin so far
+        reach = list(accumulate((end for _, end in ignored), max))  # how far those reach that have begun
 
         def is_ignored(start: int, end: int) -> bool:
             before = bisect_right(starts, start)
@@ -56,8 +56,8 @@ class Span:
     start: int
     end: int
     choices: tuple[Choice, ...]
-    link_probability: float | None = None  # how often its words are a link where they stand in a text, if that is known
-    links: int | None = None  # how many links of its words were counted, if that is known
+    link_probability: float | None = None  # how often its words are a link in a text, if known
+    links: int | None = None  # how many links of its words were counted, if known
     respelt: bool = False  # whether the mention table knows its words in another spelling only
 
     @property
@@ -91,8 +91,8 @@ class LinkedMention:
     null: float
     candidates: tuple[Scored, ...]  # the most likely first
     url: str | None = None  # of the entity's Wikipedia page; for one of your own its id if that is a URL, or None
-    wikidata_id: str | None = None  # such as Q9617, if the store knows it
-    id: str | None = None  # your own, of an entity that was added with one
+    wikidata_id: str | None = None  # such as Q9617, if the store knows one
+    id: str | None = None  # your own id, if the entity was added with one
 
 
 @dataclass(frozen=True, slots=True)

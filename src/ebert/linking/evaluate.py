@@ -1,8 +1,8 @@
-"""How good links are: strong match, that is the same start, the same end and the same entity as the gold.
+"""Evaluate links by strong match: the same start, the same end and the same entity as the gold.
 
-Redirects to one entity are that entity, and so are spellings of one title. Micro figures count mentions; macro figures
-are means over documents, where a document without gold and without links is a perfect one. Links inside a span that the
-document leaves out are not judged.
+Redirects to an entity count as that entity, and so do spellings of its title. Micro figures count mentions; macro
+figures are means over documents, where a document without gold and without links counts as perfect. Links inside a span
+that the document ignores are not judged.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 RESAMPLES = 3000
 
 Same = Callable[[str], str]  # gives one spelling for all names of an entity
-Links: TypeAlias = "Linker | PriorLinker"  # what can be judged
+Links: TypeAlias = "Linker | PriorLinker"  # everything that can be judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class DocumentScore:
 
     id: str
     counts: Counts
-    known: Counts  # of entities that the store has: other gold, and links at its places, left aside
+    known: Counts  # of entities that the store has: without other gold and the links at its places
     reachable: int | None = None  # gold mentions that are among the potential spans, with the entity among the choices
     spans: int | None = None  # potential spans
 
@@ -121,7 +121,7 @@ def score(
     document: Document, predicted: Sequence[Mention], *, same: Same = str,
     known: Callable[[str], bool] = lambda _name: True, spans: Iterable[Span] | None = None,
 ) -> DocumentScore:  # fmt: skip
-    """Evaluate the links of a document. `known` says which entities the store has, `spans` what could be chosen."""
+    """Evaluate the links of a document. `known` says which entities the store has, `spans` are the possible choices."""
     gold = {(mention.start, mention.end): same(mention.entity) for mention in document.gold}
     links = {(link.start, link.end): same(link.entity) for link in predicted}
     if len(links) != len(predicted):
@@ -170,7 +170,7 @@ def judge(
     linker: Links, documents: Sequence[Document], resolver: TitleResolver, *, given_mentions: bool = False,
     threshold: float | None = None, advance: Advance = silent,
 ) -> LinkEvaluation:  # fmt: skip
-    """Link documents and evaluate the links; with `given_mentions`, the gold spans are given and only disambiguated."""
+    """Link documents and evaluate the links; with `given_mentions`, only disambiguate the gold spans."""
     if given_mentions:
         spans = [linker.generator.gold(document) for document in documents]
         linked = linker.disambiguate(documents, [[span for span in own if span.choices] for own in spans])
@@ -187,7 +187,7 @@ def judge(
 
 
 def read_scores(value: dict[str, Any], name: str) -> LinkEvaluation:
-    """Read what `LinkEvaluation.value(per_document=True)` gave, to compare with it."""
+    """Read the output of `LinkEvaluation.value(per_document=True)`, for a comparison."""
     try:
         rows = value["per_document"]
         counts = [Counts(int(row["gold"]), int(row["predicted"]), int(row["correct"])) for row in rows]

@@ -1,8 +1,8 @@
 """Evidence besides the encoder about whether a span names an entity, and which one: counts of links, spelling, other
 spans.
 
-An adapter weighs it (`ebert.linking.adapter`). What is about a span is added to the score of the null entity, what is
-about a candidate to that of the candidate.
+An adapter weighs it (`ebert.linking.adapter`). Evidence about a span is added to the score of the null entity, evidence
+about a candidate to its own score.
 """
 
 import math
@@ -37,7 +37,7 @@ TRAITS = (
 CANDIDATE = ("prior", "likeness to the other spans' candidates", *TRAITS)
 WEIGHTED = {"odds that its words are no link": 1.0, "prior": 1.0}  # before any training; the others are 0
 
-LEAST_DOUBT = 0.01  # that a span is a link, however often its words were one: counts are small
+LEAST_DOUBT = 0.01  # the least doubt that a span is a link, however often its words were one: counts are small
 LEAST = 1e-9  # link probability
 
 

@@ -1,9 +1,9 @@
 """Training data: potential spans with their gold entities, and the over-generated ones with the null entity.
 
-A span whose gold entity is not among its candidates is left out, as in the paper, and so is one that a document says
-nothing about (`Document.ignore`), and one that is gold but for the marks at its edges, as `hard` of `"hard"` is. An
-epoch may see a part of the over-generated spans only, another part each time; these weigh more in the loss, so that the
-loss stays what it is on average.
+A span whose gold entity is not among its candidates is left out, as in the paper. So is a span that a document says
+nothing about (`Document.ignore`), and one that differs from gold only by the marks at its edges, such as `hard` in
+`"hard"`. An epoch may use only a part of the over-generated spans, a different part each time; these weigh more in the
+loss, so that the loss stays the same on average.
 """
 
 import math
@@ -33,7 +33,7 @@ GOLD, OVER, NOT_AMONG, IGNORED = (
 
 @dataclass(frozen=True, slots=True)
 class LabelledChunk:
-    """A chunk with what is known about its spans."""
+    """A chunk with the labels of its spans."""
 
     chunk: Chunk
     gold: tuple[tuple[Placed, int], ...]  # spans and the labels of their entities
@@ -74,7 +74,7 @@ def examples(linker: Linker, documents: Sequence[Document]) -> tuple[list[Labell
 class TrainingSet(Dataset[list[Item]]):
     """The training data of an epoch, in order: one span at a time (paper), or one chunk (packed).
 
-    Both depend on the seed and the epoch only, so that a run that continues later sees the same data.
+    Both depend only on the seed and the epoch, so a run that is continued later sees the same data.
     """
 
     def __init__(self, linker: Linker, given: Sequence[LabelledChunk], *, nulls: float, seed: int) -> None:

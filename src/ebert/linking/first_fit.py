@@ -1,8 +1,8 @@
 """The weights of the evidence, fitted before an adapter is trained, while its updates of the encoder are still zero.
 
-This is a logistic regression on the evidence and on what the encoder answers without training. Its few weights would
-need hundreds of steps of the Trainer to get so far. So a linker begins with what the prior knows, and the steps are
-spent on the encoder.
+This is a logistic regression on the evidence and on the answers of the untrained encoder. The Trainer would need
+hundreds of steps to fit these few weights as well. So a linker begins with the knowledge of the prior, and the steps
+are spent on the encoder.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from ebert.linking.scorer import LinkingModel
 
 ENOUGH = 6000  # spans
 ITERATIONS = 200
-SHRINKAGE = 1e-4  # of weights towards where they began, so that evidence that is never there keeps its weight
+SHRINKAGE = 1e-4  # of weights towards their first values, so that evidence that never occurs keeps its weight
 FACTS = ("log_priors", "evidence", "likeness", "traits", "labels", "weights")
 
 

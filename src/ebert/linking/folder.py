@@ -1,6 +1,6 @@
-"""A linker on disk: a folder with weights, tokenizer and W, how it reads and finds spans, and its store's name.
+"""A linker on disk: a folder with weights, tokenizer, W, options of the linker and its spans, and the store's name.
 
-That of an adapter is a model's folder with the adapter in it.
+An adapter is stored as a model's folder with the adapter in it.
 """
 
 import math
@@ -36,7 +36,7 @@ def load(
     cls: "type[Linker]", folder: Path, *, vectors: Vectors | str | Path | None, generator: Given,
     device: str | torch.device | None, model: EBert | None = None,
 ) -> "Linker":  # fmt: skip
-    """Load a trained linker; an adapter into a `model` that is loaded already, if it is given and fits."""
+    """Load a trained linker; load an adapter into an already loaded `model` if one is given and fits."""
     info = read_info(folder, INFO, "linker")
     try:
         options = LinkerOptions(**info["options"])
@@ -68,7 +68,7 @@ def load(
 
 
 def save(linker: "Linker", folder: Path, *, include_vectors: bool) -> None:
-    """Write a linker into a folder; the store is named in it, or copied into it."""
+    """Write a linker into a folder, with the name of the store or a copy of it."""
     store, spans = linker.vectors, linker.generator
     if store.temporary and not include_vectors:
         raise EbertError("the linker's store lives in memory only; save it first (Vectors.save) and open it from there")
@@ -97,7 +97,7 @@ def save(linker: "Linker", folder: Path, *, include_vectors: bool) -> None:
 
 
 def _fitting(folder: Path, model: EBert | None) -> EBert | None:
-    """Return a model that a linker's adapter was trained on top of, or raise `EbertError` if it was another one."""
+    """Return the model if a linker's adapter was trained on top of it; else raise `EbertError`."""
     info = models.ModelInfo.read(folder)
     if model is not None and (
         fingerprint(model.encoder, model.tokenizer) != info.encoder.fingerprint

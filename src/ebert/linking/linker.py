@@ -33,7 +33,7 @@ from ebert.model.encoder import Encoder, evaluating
 from ebert.vectors.entity import Entity
 from ebert.vectors.store import Vectors
 
-WINDOW = 16  # documents looked at together: enough to fill batches, few enough to stream
+WINDOW = 16  # documents processed together: enough to fill batches, few enough to stream
 NO_VECTORS = "a linker needs entity vectors: give a model made by 'ebert align' instead of an encoder"
 
 Text = str | Document
@@ -46,7 +46,7 @@ class Linker:
     >>> for mention in linker("Adams and Platt are both injured.").mentions:                # doctest: +SKIP
     ...     print(mention.text, mention.entity, mention.probability, mention.candidates)
 
-    `dropped` counts what could not be asked about so far: spans that a split cuts, candidates without a vector, ...
+    `dropped` counts what could not be scored so far: spans that a split cuts, candidates without a vector, ...
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Linker:
         self._chunker = Chunker(encoder.tokenizer, most=min(options.chunk, encoder.longest))
         self.batcher = Batcher(encoder, self._entities, options)
         self.precision: LinkPrecision = "fp32"
-        self._computing = module  # what stands in for the module in another precision
+        self._computing = module  # the module that replaces this one in another precision
 
     def __repr__(self) -> str:
         own, store = self.options, str(self.vectors.path)
@@ -82,10 +82,10 @@ class Linker:
         cls, model: EBert, *, options: LinkerOptions | None = None, generator: Given = None, seed: int = 0,
         dtype: torch.dtype | None = None, **more: Any,
     ) -> "Linker":  # fmt: skip
-        """Return a linker that was not trained: the null entity's vector and bias are zero (zero-shot).
+        """Return an untrained linker: the null entity's vector and bias are zero (zero-shot).
 
-        The model's encoder is used, not copied: training the linker trains it, but for an adapter. With an adapter it
-        can compute in another dtype.
+        The model's encoder is used, not copied: training the linker trains it too, except with an adapter. With an
+        adapter it can compute in another dtype.
         """
         options = options or LinkerOptions()
         if model.vectors is None or model.alignment is None:
@@ -121,10 +121,10 @@ class Linker:
     ) -> "Linker":  # fmt: skip
         """Load a linker, the best one of a training run, or a model of `ebert align` (zero-shot, one round).
 
-        The name is "starter", a folder or a hub id. `vectors` says where the store is now, if not where it was;
-        `generator` finds spans in another way. A model can link in another `variant` or with another `mask`; a linker
-        was trained for its own. A `model` that is loaded already is used where the linker is an adapter to it. It
-        computes in fp32, bf16 or int8; `auto` is what suits the processor for an adapter, and fp32 for other linkers.
+        The name is "starter", a folder or a hub id. `vectors` is the place of the store, if it was moved; `generator`
+        finds spans in another way. A model can link in another `variant` or with another `mask`; a linker keeps those
+        that it was trained for. An already loaded `model` is used if the linker is an adapter to it. The linker
+        computes in fp32, bf16 or int8. `auto` is what suits the processor for an adapter, and fp32 for other linkers.
         """
         folder = of_run(_names.resolve(name, "linker", **hub), INFO)
         if (folder / INFO).is_file():
@@ -152,12 +152,12 @@ class Linker:
         generator: Given = None, device: str | None = None, say: Callable[[str], None] | None = None,
         **options: Any,
     ) -> "Linker":  # fmt: skip
-        """Train a linker into the folder `out`, or continue a training that was stopped there; return the best one.
+        """Train a linker into the folder `out`, or continue a training that was stopped there; return the best linker.
 
         `data` is a folder of `ebert link wikipedia`, a file of any layout, or documents with gold links (and `dev` more
         of them). All options of `ebert link train` can be given: the fields of `LinkerOptions`, `LinkTrainingOptions`
         and `CandidateOptions`. `generator` finds spans in another way, `given` is a file of candidates, and `say` is
-        called with each line about what is done.
+        called with each line of progress.
         """
         from ebert.linking import train as training
 
@@ -179,11 +179,11 @@ class Linker:
         return cls.from_pretrained(Path(out), vectors=loaded.vectors, generator=generator, device=device)
 
     def save_pretrained(self, folder: str | Path, *, include_vectors: bool = False) -> None:
-        """Write the linker into a folder; the store is named in it, or copied into it (`include_vectors`)."""
+        """Write the linker into a folder, with the name of the store or a copy of it (`include_vectors`)."""
         folders.save(self, Path(folder), include_vectors=include_vectors)
 
     def with_vectors(self, vectors: Vectors) -> "Linker":
-        """Return the same linker with another store of the same words, such as a copy that gets other entities."""
+        """Return the same linker with another store with the same words, such as a copy that gets other entities."""
         if vectors.fingerprint != self.vectors.fingerprint:
             raise EbertError(f"{vectors.path} has other words than the store of the linker; train a linker with it")
         twin = copy.copy(self)
@@ -193,7 +193,7 @@ class Linker:
         return twin
 
     def compute_in(self, precision: LinkPrecision) -> None:
-        """Compute in another precision from now on; `auto` is what suits the processor. What was trained stays."""
+        """Compute in another precision from now on; `auto` is what suits the processor. Trained weights stay."""
         self.precision = suited(precision, self.module.device, adapter=self.options.adapter)
         self._computing = computing(self.module, self.precision)
 
@@ -225,8 +225,9 @@ class Linker:
     def stream(self, texts: Iterable[Text], *, threshold: float | None = None, **how: Any) -> Iterator[Linked]:
         """Find and link the entities of any number of texts, one after the other.
 
-        Mentions less likely than `threshold` are left out. `rounds` are those of refinement, `budget` is how many
-        tokens a batch may have, and `before_batch` is called before each batch: what it raises ends the linking.
+        Mentions less likely than `threshold` are left out. `rounds` is the number of refinement rounds, `budget` the
+        number of tokens a batch may have. `before_batch` is called before each batch: an exception from it ends the
+        linking.
         """
         return (steps[-1] for steps in self.trace(texts, threshold=threshold, **how))
 
@@ -257,7 +258,7 @@ class Linker:
         self, pairs: Iterable[tuple[Document, Sequence[Span] | None]], *, least: float = 0.0, always: bool = False,
         rounds: int | None = None, budget: int | None = None, before_batch: Callable[[], None] | None = None,
     ) -> Iterator[tuple[Linked, ...]]:  # fmt: skip
-        """Link documents, yielding for each the links after each round; with `always`, all given spans are linked."""
+        """Link documents. Yield for each the links after each round; with `always`, link all given spans."""
         if rounds is not None and rounds < 1:
             raise EbertError(f"rounds is {rounds}; it must be at least 1 (no refinement)")
         if budget is not None and budget < 1:
@@ -354,9 +355,9 @@ class Linker:
         self, title: str, vector: Any = None, *, surfaces: Iterable[str] = (), description: str | None = None,
         **more: Any,
     ) -> Entity:  # fmt: skip
-        """Add an entity of your own to the store, with the surfaces that may name it; it can be linked at once.
+        """Add your own entity to the store, with the surfaces that may name it. It can be linked at once.
 
-        Give its vector or a description, as for `Vectors.add`; a surface may mean other entities too.
+        Pass its vector or a description, as for `Vectors.add`. A surface may mean other entities too.
         """
         names = [surfaces] if isinstance(surfaces, str) else list(surfaces)
         row = {"title": title, "aliases": names, "vector": vector, "description": description, **more}

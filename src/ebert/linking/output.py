@@ -1,4 +1,4 @@
-"""Linked documents for programs (JSONL), for the browser (HTML) and for reading (brackets)."""
+"""Write linked documents for programs (JSONL), for the browser (HTML) and for reading (brackets)."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -61,9 +61,9 @@ def as_json(linked: Linked) -> dict[str, Any]:
 
 
 def brackets(linked: Linked) -> str:
-    """Write links into the text, ``[[Tony Adams|Adams]] and ...``: what `Passage.parse` reads.
+    """Write links into the text, ``[[Tony Adams|Adams]] and ...``, as `Passage.parse` reads them.
 
-    A bar in the title of your own entity, which the markup cannot have, is written as a broken bar.
+    A bar in the title of your own entity is written as a broken bar, as the markup cannot contain it.
     """
     text, out, done = linked.document.text, "", 0
     for mention in linked.mentions:
@@ -74,9 +74,9 @@ def brackets(linked: Linked) -> str:
 
 
 def article(linked: Linked) -> str:
-    """Write a document as HTML, links highlighted: the surer, the stronger.
+    """Write a document as HTML. The surer a link is, the stronger it is highlighted.
 
-    Hovering shows the title and what else was weighed; on paper the title stands behind the words.
+    Hovering shows the title and the other candidates; in print the title stands after the words.
     """
     text = linked.document.text
     parts, done = [f"<h2>{escape(linked.document.id)}</h2>\n<article dir='auto'>"], 0

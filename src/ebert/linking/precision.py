@@ -1,7 +1,7 @@
-"""The number type that a linker computes in: the one that the processor is fast at, or one that is asked for.
+"""The number type that a linker computes in: one that is fast on the processor, or the one that was asked for.
 
-What is trained stays as it is, in float32. Beside it stands a copy for computing, with the low-rank updates of an
-adapter added to the weights that they belong to, so that they cost nothing.
+The trained weights stay in float32. A copy is used for computing. In it the low-rank updates of an adapter are added to
+their weights, so that they cost nothing.
 """
 
 import copy
@@ -23,7 +23,8 @@ def suited(asked: LinkPrecision, device: torch.device, *, adapter: bool) -> Link
     """Return the number type to compute in, never `auto`. For an adapter, `auto` is a type that was measured to lose
     almost nothing.
 
-    A linker that was trained as a whole, or not at all, computes in fp32 unless another one is asked for.
+    A linker whose encoder was trained too, or that was not trained at all, computes in fp32 unless another type is
+    asked for.
     """
     if asked not in get_args(LinkPrecision):
         raise EbertError(f"unknown precision {asked!r}; choose one of {', '.join(get_args(LinkPrecision))}")
@@ -56,9 +57,9 @@ def computing(module: LinkingModel, precision: LinkPrecision) -> LinkingModel:
 
 
 def _merged(encoder: PreTrainedModel, dtype: torch.dtype) -> PreTrainedModel:
-    """Return a copy that shares its weights with an encoder, but for those that low-rank updates are added to.
+    """Return a copy that shares its weights with an encoder, except those that low-rank updates are added to.
 
-    These are in a number type, one layer after the other: all of them in float32 would be a hundred megabytes.
+    These are converted to the number type one layer at a time: all of them in float32 would be a hundred megabytes.
     """
     twin = twin_of(encoder)
     for parent in list(twin.modules()):

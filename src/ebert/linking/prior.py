@@ -1,7 +1,7 @@
 """The baseline without context: every span means what it means most often, if it usually means anything.
 
-A span is linked if its link probability reaches a threshold; of overlapping ones the longest is, or the most probable.
-Both are tuned on documents of held-out Wikipedia articles, so that the baseline is a fair one.
+A span is linked if its link probability reaches a threshold; of overlapping spans, the longest or the most probable one
+is linked. The threshold and this rule are tuned on held-out Wikipedia articles, so that the baseline is fair.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ class TunedPrior:
 
 
 class PriorLinker:
-    """Links by priors alone. It returns the same as a trained linker, so that both can be evaluated in the same way."""
+    """Links by priors alone. It returns what a trained linker returns, so both can be evaluated in the same way."""
 
     def __init__(self, generator: CandidateGenerator, options: PriorOptions | None = None) -> None:
         self.generator, self.options = generator, options or PriorOptions()
@@ -47,7 +47,7 @@ class PriorLinker:
 
 
 def chosen(spans: Iterable[Span], threshold: float, rule: Rule) -> list[Span]:
-    """Return the spans that are links often enough, in order; of those that overlap, the rule takes one."""
+    """Return the spans that are links often enough, in order; of overlapping ones, the rule picks one."""
     likely = [span for span in spans if span.choices and span.sure >= threshold]
     if rule == "longest":
         order = sorted(likely, key=lambda span: (span.start - span.end, -span.sure, span.start))

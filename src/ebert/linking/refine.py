@@ -63,7 +63,7 @@ class Verdict:
 
 @dataclass(slots=True)
 class ChunkState:
-    """A chunk on its way: what is linked, and what is still open."""
+    """The state of a chunk: what is linked, and what is still open."""
 
     chunk: Chunk
     decoded: dict[Placed, Verdict] = field(default_factory=dict)
@@ -83,14 +83,14 @@ Judge = Callable[[Sequence[ChunkState]], list[list[Verdict]]]  # judges all open
 
 
 def quota(round_: int, rounds: int, linked: int, more: int) -> int:
-    """Return k, how many spans a round links: `linked` are (m), and `more` could be (n)."""
+    """Return k, the number of spans that a round links: `linked` is m, `more` is n."""
     return -(-round_ * (linked + more) // rounds) - linked  # the ceiling, without floating point
 
 
 def choose(verdicts: Iterable[Verdict], most: int, *, together: bool = False) -> list[Verdict]:
-    """Return the surest spans, at most `most` and none overlapping another; of equals the first, and the longer one.
+    """Return the surest spans, at most `most`, without overlaps; of equals the first, and the longer one.
 
-    `together` takes them from the set of spans, none overlapping another, that is the likeliest of all such sets.
+    With `together` they come from the likeliest set of spans without overlaps.
     """
     chosen: list[Verdict] = []
     verdicts = best_set(list(verdicts)) if together else verdicts
@@ -103,7 +103,7 @@ def choose(verdicts: Iterable[Verdict], most: int, *, together: bool = False) ->
 
 
 def best_set(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Return the spans, none overlapping another, whose links are together the likeliest.
+    """Return the set of spans without overlaps whose links together are the likeliest.
 
     A span is worth the logarithm of the odds of its entity against no entity (weighted interval scheduling).
     """
@@ -127,9 +127,9 @@ def best_set(verdicts: Sequence[Verdict]) -> list[Verdict]:
 def refine(
     chunks: Sequence[Chunk], judge: Judge, *, rounds: int, always: bool = False, together: bool = False
 ) -> list[list[ChunkState]]:
-    """Link the spans of chunks in rounds; return the states after each round in which there was something to link.
+    """Link the spans of chunks in rounds; return the states after each round that had something to link.
 
-    With `always` every span names an entity: mentions are given. For `together` see `choose`.
+    With `always` every span names an entity, as mentions are given. For `together` see `choose`.
     """
     states = [ChunkState(chunk) for chunk in chunks]
     steps: list[list[ChunkState]] = []

@@ -1,4 +1,4 @@
-"""Gold entities, whatever they are called, to the titles of a store.
+"""Map gold entities, by any of their names, to the titles of a store.
 
 A name may be a title, a redirect, a URL or a Wikidata id. An id that the store (or a given list) knows decides, since
 it cannot be mistaken: Q312 is called "Apple", as the fruit is, and if the store has no Apple Inc., nothing there is
@@ -21,7 +21,7 @@ from ebert.vectors.store import Vectors
 
 @dataclass
 class Resolved:
-    """Documents whose gold has the titles of a store, and what has none there."""
+    """Documents whose gold has the titles of a store, and the names without one."""
 
     documents: list[Document] = field(default_factory=list)
     gold: int = 0

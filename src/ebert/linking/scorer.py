@@ -34,8 +34,8 @@ from ebert.vectors.store import Vectors
 SPREAD = 0.02  # of a new head's weights, where the encoder does not say how its own were drawn
 NULL = 0  # the label of the null entity; that of a candidate is its number from 1
 REMEMBERED = 500_000  # titles; looking one up takes a query, and the same ones come again and again
-UNKNOWN = 0.5  # how much a span tells about others of which nobody knows how often it is a link
-LEAST_PRIOR = 1e-9  # of a candidate whose prior is zero, so that it can be chosen at all
+UNKNOWN = 0.5  # how much a span tells about others if its link probability is unknown
+LEAST_PRIOR = 1e-9  # for a candidate whose prior is zero, so that it can be chosen at all
 
 
 class LinkingModel(nn.Module):

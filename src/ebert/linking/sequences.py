@@ -124,7 +124,7 @@ class Chunker:
     def __call__(
         self, documents: Sequence[tuple[Document, Sequence[Span]]], *, has_vector: Callable[[str], bool]
     ) -> tuple[list[Chunk], Counter[str]]:
-        """Cut documents, given with their potential spans; count what had to be left out."""
+        """Cut documents that come with their potential spans; count what had to be left out."""
         chunks: list[Chunk] = []
         dropped: Counter[str] = Counter()
         for number, (document, spans) in enumerate(documents):
@@ -183,7 +183,7 @@ class Chunker:
         return made
 
     def _decoded(self, chunk: Chunk, decoded: Decoded) -> tuple[list[int], dict[int, str], list[int]]:
-        """Put decoded entities in the place of their wordpieces, and special tokens around all.
+        """Put decoded entities in place of their wordpieces, and special tokens around everything.
 
         Return the ids, the titles of entities by place, and the place of each wordpiece of the chunk and of its end.
         """
@@ -249,7 +249,7 @@ def _place(
 
 
 def sentence_starts(text: str) -> list[int]:
-    """Find where sentences begin, the first one left out: after an end mark and a blank, and on new lines."""
+    """Find where sentences begin, except the first: after an end mark and a blank, and on new lines."""
     return [match.end() for match in _END.finditer(text) if 0 < match.end() < len(text)]
 
 

@@ -1,9 +1,9 @@
-"""Training a linker: the run's folder, steps of many spans that are computed a few at a time, the dev set's F1.
+"""Train a linker: the folder of the run, steps of many spans that are computed a few at a time, and F1 on the dev set.
 
-`tune` chooses how ready a linker is to link: what is added to the null entity's score. A linker that is trained to be
-right span by span links where that is likelier than not. F1 asks for more links than that when many are doubtful: the
-best threshold is about half the F1 that can be reached. The shift is found by decoding the same scores of the dev set
-again and again, so that the encoder runs once.
+`tune` chooses how readily a linker links: what is added to the null entity's score. A linker that is trained span by
+span links if an entity is likelier than not. For the best F1 it must link more than that when many spans are doubtful:
+the best threshold is about half the F1 that can be reached. The shift is found by decoding the same scores of the dev
+set again and again, so that the encoder runs once.
 """
 
 import hashlib
@@ -176,7 +176,7 @@ def search(
     )  # fmt: skip
 
 
-# Choosing how ready a linker is to link
+# Choosing how readily a linker links
 
 
 class TunedShift(NamedTuple):
@@ -187,7 +187,7 @@ class TunedShift(NamedTuple):
 
 
 def tune(linker: Linker, documents: Sequence[Document], *, same: Same = str, shift: bool = True) -> TunedShift:
-    """Link documents in one round and find the shift that gives the best micro F1; without `shift` it stays zero."""
+    """Link documents in one round and find the shift with the best micro F1; without `shift` it stays zero."""
     totals = {number: Counts() for number in (SHIFTS if shift else (0.0,))}
     for window in windows(documents, WINDOW):
         states = [ChunkState(chunk) for chunk in linker.chunks(window)]
@@ -247,7 +247,7 @@ def _fine_tune(
 
 
 def _collated(linker: Linker, tokens: int | None, chosen: Sequence[list[Item]]) -> dict[str, Any]:
-    """Make one step: parts that are computed one after the other, and the weight of all their spans."""
+    """Return one step: the parts to compute one after the other, and the weight of all their spans."""
     items = [item for one in chosen for item in one]
     kind = linker.module.device.type
     parts: list[dict[str, Tensor]] = []

@@ -1,13 +1,13 @@
-"""Documents to train a linker on, from the links of Wikipedia, so that nobody needs licensed text.
+"""Make documents to train a linker on from the links of Wikipedia, so that nobody needs licensed text.
 
 Articles come from a corpus or, with all their punctuation, from its dumps. A corpus keeps words only, and a linker that
 never saw a comma reads ordinary text worse, so the dumps are the better source where they are at hand; the corpus then
 says which articles to take.
 
-Wikipedia links an entity once or twice in an article, and its own subject never. A linker for news should find every
-name. So later mentions take the entity that their words, or the longer name they are part of, were linked to before in
-the same article, and names of the subject take the subject. A span that stays unlinked although its words often are a
-link is left out of the loss, instead of being taught as nothing. Links of common nouns (steel, water), which are
+Wikipedia links an entity once or twice in an article, and never links the article's own subject. A linker for news
+should find every name. So later mentions take the entity that their words, or the longer name they are part of, were
+linked to before in the same article, and names of the subject take the subject. An unlinked span whose words are often
+a link is left out of the loss, instead of being taught as nothing. Links of common nouns (steel, water), which are
 usually written in lower case, are taught as nothing, unless all links are asked for (`names`). Held-out documents, on
 which thresholds are tuned and epochs chosen, are labelled in the same way.
 """
@@ -47,7 +47,7 @@ from ebert.wikipedia.site import Site
 from ebert.wikipedia.tokens import WordsOf, words_of
 from ebert.wikipedia.wikitext import Anchor, to_plain
 
-SHORT = 12  # words of a line that is no prose: a heading, an entry of a list
+SHORT = 12  # words of a line that is not prose: a heading, an entry of a list
 CROWDED = 0.5  # share of a line's letters that are links, in a row of a table
 CROWDED_PAGE = 0.35  # share of the words of a page that are links, in a page of tables
 INFO, TRAIN, HELD_OUT = "documents.json", "train.jsonl", "held-out.jsonl"
@@ -70,7 +70,7 @@ def documents(
     articles: Iterable[Article], generator: CandidateGenerator, resolver: TitleResolver, options: WikipediaOptions, *,
     words_of: WordsOf = words_of,
 ) -> Iterator[Document]:  # fmt: skip
-    """Make documents of articles; those with too few links are passed over."""
+    """Make documents from articles; skip those with too few links."""
     for article in articles:
         text, anchors = prose(article, options.words)
         document = _linked(article.title, text, anchors, resolver, words_of)
@@ -105,7 +105,7 @@ def prose(article: Article, words: int) -> tuple[str, tuple[Anchor, ...]]:
 
 
 def _cut(line: str, words: int) -> tuple[str, int]:
-    """Cut a long paragraph behind a sentence, or behind a word where there are no sentences."""
+    """Cut a long paragraph after a sentence, or after a word if there are no sentences."""
     done = end = 0
     for begin, stop in pairwise([0, *(match.end() for match in _SENTENCE.finditer(line)), len(line)]):
         size = len(line[begin:stop].split())
@@ -119,7 +119,7 @@ def _cut(line: str, words: int) -> tuple[str, int]:
 
 
 def _linked(title: str, text: str, anchors: Iterable[Anchor], resolver: TitleResolver, words_of: WordsOf) -> Document:
-    """Return a document with the links of an article but those of dates."""
+    """Return a document with the links of an article, except those of dates."""
     gold, ignore, end = [], [], 0
     for anchor in anchors:
         surface = text[anchor.start : anchor.end]
@@ -138,14 +138,14 @@ def _linked(title: str, text: str, anchors: Iterable[Anchor], resolver: TitleRes
 def _labelled(
     document: Document, subject: str, generator: CandidateGenerator, options: WikipediaOptions, words_of: WordsOf
 ) -> Document:
-    """Label later mentions and those of the subject, and leave out what the links tell nothing about."""
+    """Label later mentions and those of the subject, and leave out spans that the links tell nothing about."""
     spans = sorted(generator(document), key=lambda span: (span.start - span.end, span.start))  # longest first
     if options.names:
         common = {(span.start, span.end, one.title) for span in spans for one in span.choices if one.lower >= COMMON}
         kept = (one for one in document.gold if (one.start, one.end, one.entity) not in common)
         document = replace(document, gold=tuple(kept))
     text, own = document.text, set(words_of(surface_of(document.id, words_of))) - _SMALL
-    nouns = {word.lower() for word in own}  # what an editor would link of them, nobody knows
+    nouns = {word.lower() for word in own}  # nobody knows which of them an editor would link
     first: dict[str, Mention] = {}  # of each surface: where it was linked first
     named = {subject: (0, own)}  # of each entity: where it is linked first, and the words of its names
     taken = bytearray(len(text))  # by character
@@ -235,7 +235,7 @@ def from_dumps(paths: Iterable[str | Path], wanted: Collection[str], *, advance:
 
 
 def training_pages(corpus: Corpus, choice: PageChoice) -> NDArray[np.int64]:
-    """Return the pages whose links stand in running text: at most every third word is linked, as in no table."""
+    """Return the pages whose links stand in running text: at most every third word is linked, unlike in tables."""
     links = np.diff(np.asarray(corpus.page_anchors))
     words = np.diff(np.asarray(corpus.paragraphs)[np.asarray(corpus.page_paragraphs)])
     page = np.repeat(np.arange(len(links)), links)
@@ -290,7 +290,7 @@ def prepare(
 
 
 def write_documents(path: Path, documents: Iterable[Document]) -> dict[str, int]:
-    """Write documents that are articles in our own layout, one per line; return how many, and what is in them."""
+    """Write documents of articles in our own layout, one per line; return their number and what is in them."""
     counts = Counter({"documents": 0, "words": 0, "gold": 0, "left out": 0})
     with files.replacing(path, "w") as file:
         for document in documents:

@@ -23,7 +23,7 @@ WORST_CONDITION = 1e9
 def least_squares(x: Matrix, y: Matrix, ridge: float = 0.0) -> Matrix:
     """Return W, shape (y's width, x's width), that minimises the sum of squares of W x - y plus ridge times W's.
 
-    Normal equations, which are ten times as fast as a decomposition of x, if they are safe.
+    Use normal equations if they are safe: they are ten times as fast as a decomposition of x.
     """
     if ridge:  # as many more pairs as there are dimensions, which want W to be zero
         x, y = np.vstack([x, np.sqrt(ridge) * np.eye(x.shape[1])]), np.pad(y, ((0, x.shape[1]), (0, 0)))
@@ -233,7 +233,7 @@ def _ranks(projected: NDArray[np.float32], table: NDArray[Any], own: NDArray[np.
 
 def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
     """Return rows of length 1, or of zeros; float32 is precise enough to find the nearest."""
-    rows = rows.astype(np.float64)  # squares of which neither vanish nor grow infinite
+    rows = rows.astype(np.float64)  # whose squares neither vanish nor become infinite
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300), np.float32)
 
 

@@ -1,7 +1,7 @@
 """Batches within a budget of tokens, over any iterable, with results in order.
 
-Sequences of similar length are padded to the longest of their batch. Those of mixed lengths may share rows: each
-sees nothing but itself and has positions of its own, so that none is padded to another's length.
+Sequences of similar length are padded to the longest of their batch. Sequences of mixed lengths may share rows: each
+sees only itself and has its own positions, so none is padded to another's length.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
@@ -89,7 +89,7 @@ def sight(lengths: Sequence[Sequence[int]], width: int) -> Tensor:
 def additive(sees: Tensor, dtype: torch.dtype) -> Tensor:
     """Make the attention mask that is added to attention scores, shape (batch, 1, query, key).
 
-    It must be of floats: attention that is not fused adds a boolean one as zeros and ones, without a word.
+    It must be of floats: attention that is not fused silently adds a boolean mask as zeros and ones.
     """
     mask = torch.zeros(sees.shape, dtype=dtype)
     return mask.masked_fill_(~sees, torch.finfo(dtype).min)[:, None]

@@ -84,10 +84,10 @@ class EBert:
         dtype: torch.dtype | None = None,
         **shown: Any,
     ) -> "EBert":
-        """Fit W between a store and an encoder, given by hub name, Maven artifact's name or local folder.
+        """Fit W between a store and an encoder, named by hub name, Maven artifact's name or local folder.
 
-        With `learn`, W is learned on from passages, through the encoder (`ebert.model.learning`). The folder `work`
-        keeps checkpoints, from which the same call goes on; `say` and `watch` are told of the progress.
+        With `learn`, W is then improved on passages, through the encoder (`ebert.model.learning`). The folder `work`
+        keeps checkpoints, from which the same call continues; `say` and `watch` get the progress.
         """
         encoder = bert if isinstance(bert, Encoder) else Encoder.load(bert, device=device, dtype=dtype)
         store = vectors if isinstance(vectors, Vectors) else Vectors.open(vectors)
@@ -105,11 +105,11 @@ class EBert:
 
     @classmethod
     def plain(cls, bert: str | Path, *, device: Device = None, dtype: torch.dtype | None = None) -> "EBert":
-        """Load an encoder without entity vectors, which has the mode `bert` only."""
+        """Load an encoder without entity vectors, which has only the mode `bert`."""
         return cls(Encoder.load(bert, device=device, dtype=dtype))
 
     def with_vectors(self, vectors: Vectors) -> "EBert":
-        """Return the same model with another store of the same words, such as a copy that gets other entities."""
+        """Return the same model with another store with the same words, such as a copy that gets other entities."""
         if self.vectors is None or vectors.fingerprint != self.vectors.fingerprint:
             raise EbertError(f"{vectors.path} has other words than the store of the model; fit a model to it instead")
         return EBert(self._encoder, vectors, self.alignment)

@@ -1,8 +1,8 @@
 """For plain transformers: batches for your own fine-tuning, and a checkpoint in which chosen entities are tokens.
 
-An entity's token is its title in double brackets, as in the markup, so that no ordinary text contains it:
-``The native language of [[Jean Marais]] / Jean Marais is [MASK].`` is E-BERT-concat, and without the slash and the name
-it is E-BERT-replace. Nothing of `ebert` is needed to use the result.
+An entity's token is its title in double brackets, as in the markup, so that no ordinary text contains it: ``The native
+language of [[Jean Marais]] / Jean Marais is [MASK].`` is E-BERT-concat, and without the slash and the name it is
+E-BERT-replace. The result can be used without `ebert`.
 
 Input and output vectors of most encoders are one matrix, so every entity also becomes a possible answer. Its output
 bias decides how likely: by default it is so low that no entity is ever answered and the probabilities of the wordpieces
@@ -79,7 +79,7 @@ def _stack(values: list[Any]) -> Tensor:
     return torch.stack(values) if isinstance(values[0], Tensor) else torch.tensor(values)
 
 
-NEVER = -1e4  # as a bias: e^-10000 is nothing, and float16 can hold it
+NEVER = -1e4  # as a bias: e^-10000 is zero, and float16 can hold it
 LIST = "entities.json"
 
 

@@ -1,7 +1,7 @@
 """A model on disk: a folder that says which encoder and which store it belongs to, and holds W.
 
-A model is looked up once (`find`, `find_model`), which says what is wrong with its name and its parts before torch is
-loaded; `load` then loads what was found.
+A model is looked up once (`find`, `find_model`), which reports problems with its name and its parts before torch is
+loaded. `load` then loads what was found.
 """
 
 import os
@@ -96,7 +96,7 @@ def save(
 ) -> None:
     """Write a model; the store and the encoder are copied into its folder, or the folder says where they are.
 
-    If not told otherwise (None), an encoder is copied that has no name but that of a folder of this machine.
+    By default (None), an encoder is copied if its only name is a folder on this machine.
     """
     from ebert.model.encoder import fingerprint, save_encoder
 
@@ -136,7 +136,7 @@ def find(
 
 
 def find_base(name: str | Path, vectors: "Vectors | str | Path | None" = None, *, mode: str) -> FoundModel:
-    """Find what is to be fine-tuned: a model, or in mode `bert` also an encoder."""
+    """Find what to fine-tune: a model, or in mode `bert` also an encoder."""
     folder = _names.find_local(name, "model")
     if mode != "bert" or (folder is not None and (folder / INFO).is_file()):
         return find(name, None, vectors)

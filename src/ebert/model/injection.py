@@ -1,8 +1,8 @@
 """From a passage to the encoder's input: a sequence of wordpieces and entities, then tensors (Section 3.2).
 
-Where an entity is to stand, a placeholder that no text contains is put into the text, and the tokenizer cuts around it
-as around any special token. So quotes, ``'s`` and leading blanks come out as the tokenizer makes them, whatever its
-kind, and the sequence of a passage without entities is exactly the tokenizer's own.
+For each entity, a placeholder that no text contains is put into the text, and the tokenizer cuts around it as around
+any special token. So quotes, ``'s`` and leading blanks come out as the tokenizer makes them, whatever its kind, and the
+sequence of a passage without entities is exactly the tokenizer's own.
 
 Wordpieces are embedded by the encoder itself and entities by their projected vectors. The encoder adds position and
 segment embeddings afterwards, as for any wordpiece. Only the rows that a batch needs are read from the store.
@@ -40,7 +40,7 @@ NO_ENTITIES = "this model has no entity vectors; make one with EBert.fit or 'ebe
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """What the encoder is fed for one passage: a list of wordpieces, some places of which entities take."""
+    """What the encoder is fed for one passage: a list of wordpieces, with entities at some places."""
 
     passage: Passage
     mode: Mode
@@ -139,7 +139,7 @@ class Sequencer:
 
 
 def _origins(parts: Sequence[tuple[str, Span]], spans: Iterable[Span]) -> Iterator[Span]:
-    """Return where spans of a rewritten text come from: its parts are by turns copied and new."""
+    """Return where spans of a rewritten text come from: its parts are alternately copied and new."""
     starts = list(accumulate((len(text) for text, _ in parts), initial=0))
     for start, end in spans:
         # By the last character: a piece may begin with the blank before it, in the part before.
@@ -167,7 +167,7 @@ class Injector:
         return other
 
     def check(self, mode: Mode) -> None:
-        """Raise `EbertError` if there is no such mode, or none without entities."""
+        """Raise `EbertError` if there is no such mode, or if it needs entities and there are none."""
         check_mode(mode)
         if feeds_entities(mode) and self._vectors is None:
             raise EbertError(f"the mode {mode} needs entities, and {NO_ENTITIES}")

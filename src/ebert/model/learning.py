@@ -1,9 +1,9 @@
 """Learn W through the frozen encoder, so that it predicts masked words better from the entities in a passage.
 
 Least squares (Section 3.1 of the paper) fits W on words and assumes that entities follow. Here W is changed by gradient
-steps on passages with entities: some of their words are masked, the entities stand in them as in the modes of
-Section 3.2, and the loss is that of the masked words. The encoder stays as it is; all that is learned is W, the
-intercept and the length. Held-out passages, of other pages, say when to stop and which state is kept.
+steps on passages with entities: some of their words are masked, the entities stand in them as in the modes of Section
+3.2, and the loss is that of the masked words. The encoder stays unchanged; only W, the intercept and the length are
+learned. Held-out passages, of other pages, say when to stop and which state is kept.
 """
 
 import copy
@@ -105,7 +105,7 @@ def learn(
 ) -> Alignment:
     """Return an alignment that was learned from passages, starting with one that least squares found.
 
-    Checkpoints go into `folder`, from which the same call goes on; it is removed at the end.
+    Checkpoints go into `folder`, from which the same call continues; it is removed at the end.
     """
     learning = Learning(encoder, vectors, alignment, passages, options, say, watch)
     with saying_where(folder), alone_in(folder, marker=RUN) as known:
@@ -352,7 +352,7 @@ def masked_losses(
 ) -> Tensor:
     """Return the loss of every masked word of a batch.
 
-    `project` returns what the encoder gets for entities, if not what the injector's alignment makes of them.
+    `project` returns the encoder's input for entities; by default the injector's alignment makes it.
     """
     mask = injector.sequencer.mask
     rows, labels, masked = [], [], []

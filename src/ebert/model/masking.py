@@ -43,7 +43,7 @@ class Masker:
         self._function_words = {word.lower() for (word,) in vectors.catalogue.rows(query, (FUNCTION_WORDS,))}
 
     def samples(self, passages: Sequence[KnownPassage], mode: Mode) -> list[MaskablePassage]:
-        """Cut passages into wordpieces; those that are too long or have no word to mask are passed over."""
+        """Cut passages into wordpieces; skip those that are too long or have no word to mask."""
         longest = min(self._options.longest, self._injector.longest)
         short = [one for one in passages if len(one.passage.text) <= 2 * LETTERS * longest]
         cut = self._injector.sequencer([(one.passage, one.found) for one in short], mode)

@@ -1,4 +1,4 @@
-"""Passages that an alignment learns from: sentences with mentions, from a corpus or from a file of one's own."""
+"""Passages that an alignment learns from: sentences with mentions, from a corpus or from your own file."""
 
 import hashlib
 import random

@@ -1,8 +1,8 @@
-"""Refine the vector of an entity through the encoder: BERT is to predict the words of its description from it.
+"""Refine the vector of an entity through the encoder: BERT should predict the words of its description from it.
 
 `ebert.vectors.from_description` makes a vector that predicts the words of a description by the output vectors of the
-store. Here a few gradient steps follow on that vector alone, W and the encoder being frozen, with the loss that W is
-learned with (`ebert.model.learning`): masked words of the description's sentences, in which the vector stands.
+store. Here a few gradient steps follow on that vector alone, with W and the encoder frozen, and with the same loss that
+W is learned with (`ebert.model.learning`): masked words of the description's sentences, in which the vector stands.
 """
 
 import random
@@ -50,7 +50,7 @@ class Refiner:
     def __call__(self, title: str, description: str, start: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
         """Return the vector of an entity with this description, as `Vectors.add` takes it.
 
-        It starts with what `Vectors.imagine` makes of the description, if no other vector is given.
+        It starts from the vector that `Vectors.imagine` makes from the description, unless another vector is given.
         """
         first = self._vectors.imagine(description) if start is None else start
         origin = torch.from_numpy(np.array(first, np.float32))

@@ -1,8 +1,8 @@
-"""Asking an encoder: which candidates it chooses from, which entity a subject has, which batches it sees.
+"""Ask an encoder: which candidates it chooses from, which entity a subject has, which batches it sees.
 
-The plan of batches is fixed before the first one, so that a run that continues after a kill sees the same batches, and
-with them the same figures. A sequence that several questions or modes have in common is encoded once: without a vector
-for the subject all modes are the same, and many subjects have several answers.
+The plan of batches is fixed before the first one. So a run that continues after a kill sees the same batches and gets
+the same figures. A sequence shared by several questions or modes is encoded once: without a vector for the subject all
+modes are the same, and many subjects have several answers.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -38,12 +38,12 @@ Wanted = tuple[Question, list[int]]  # a question, and the places of its right a
 
 @dataclass(frozen=True)
 class Candidates:
-    """The words that answers are chosen from, as one encoder knows them, and their wordpieces by how many they are.
+    """The words that answers are chosen from, as one encoder knows them, and their wordpieces, grouped by number.
 
     LAMA's list has words that are one wordpiece of every model it was made for. Another encoder takes those of them
     that are one wordpiece of its own; one that lower-cases takes the list in small letters (the paper's footnote on
-    ERNIE and KnowBert). Questions of one's own may have answers of several wordpieces: each piece then has a mask of
-    its own, and the score is the mean of their log-probabilities.
+    ERNIE and KnowBert). Your own questions may have answers of several wordpieces: then each piece has its own mask,
+    and the score is the mean of their log-probabilities.
     """
 
     words: list[str]
@@ -152,7 +152,7 @@ class SubjectFinder:
                 continue
             if (entity := self._vectors.find(title)) is not None:
                 return Subject(entity, way)
-            if way != "oracle":  # whoever names an entity means no other; so does the paper's rule
+            if way != "oracle":  # if an entity is named, no other is meant; the paper's rule agrees
                 return None
         entity = self._vectors.find(name)
         if entity is None:
@@ -209,7 +209,7 @@ class ProbePlan:
     unit_of: dict[Mode, list[int]] = field(default_factory=dict)  # by question
 
     def result(self, rankings: Mapping[int, Ranking], number: int, mode: Mode, words: Sequence[str]) -> Result:
-        """Return how a question was answered in a mode, by the rankings of the units."""
+        """Return how a question was answered in a mode, from the rankings of the units."""
         ranking = rankings[self.unit_of[mode][number]]
         known = {place: (rank, chance) for place, rank, chance in ranking.wanted}
         rank, chance = min((known[answer] for answer in self.answers[number]), key=lambda found: found[0])
@@ -247,7 +247,7 @@ def tokenize_fitting(
     refuse: Callable[[Question, EbertError], None],
     advance: Advance = silent,
 ) -> Iterator[TokenizedQuestion]:
-    """Yield what `tokenize` returns for any number of questions; those that do not fit are handed to `refuse`."""
+    """Yield the results of `tokenize` for any number of questions; pass those that do not fit to `refuse`."""
     for window in windows(wanted):
         try:
             tokenized = tokenize(model, window, modes, sizes)
@@ -292,7 +292,7 @@ class Asker:
         self._pieces = {size: torch.tensor(ids, device=device) for size, ids in candidates.pieces.items()}
 
     def run(self, plan: ProbePlan, known: Container[int] = ()) -> Iterator[dict[int, Ranking]]:
-        """Yield the rankings of the units of each batch, but for batches that are `known`."""
+        """Yield the rankings of the units of each batch, except batches that are `known`."""
         for batch in plan.batches:
             if not all(number in known for number in batch):
                 yield dict(zip(batch, self([plan.units[number] for number in batch]), strict=True))
@@ -311,7 +311,7 @@ class Asker:
         rows = torch.tensor([row for row, unit in enumerate(units) for _ in unit.answers], device=scores.device)
         places = torch.tensor([place for unit in units for place in unit.answers], device=scores.device)
         right = scores[rows, places][:, None]  # (answers, 1)
-        # Of candidates with the same score, as 16 bits have them, the first of the list goes first.
+        # Of candidates with the same score, as happens in 16 bits, the first of the list goes first.
         ahead = torch.arange(scores.shape[1], device=scores.device) < places[:, None]
         ranks = ((scores[rows] > right) | ((scores[rows] == right) & ahead)).sum(dim=1).add(1).tolist()
         chances = [round(chance, DIGITS) for chance in probabilities[rows, places].tolist()]

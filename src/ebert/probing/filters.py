@@ -65,11 +65,11 @@ class Filter:
     help: str
     """What it does, for people."""
     rule: str | None = None
-    """What predictions.jsonl says of questions that it takes out."""
+    """What predictions.jsonl says about questions that it takes out."""
     takes_out: Callable[[Question, NameCheck | None], bool] = lambda _question, _check: False
     """Whether the rule takes out a question. The second argument is None unless the filter `asks_names`."""
     asks_names: bool = False
-    """Whether a BERT is to be asked about the names of subjects first."""
+    """Whether a BERT must first be asked about the names of subjects."""
     only_lama: str | None = None
     """What it is for, if it is for LAMA's questions only."""
 
@@ -124,7 +124,7 @@ def ask_names(names: Iterable[str]) -> bool:
 
 
 def with_persons(questions: Iterable[Question]) -> list[Question]:
-    """Return the questions whose subjects' names are to be asked about: those that no milder filter takes out."""
+    """Return the questions whose subjects' names must be asked about: those that no milder filter takes out."""
     milder = list(takewhile(lambda name: not FILTERS[name].asks_names, FILTERS))
     return [question for question in questions if question.relation in KINDS and not dropped(question, names=milder)]
 
@@ -163,7 +163,7 @@ def guess_names(
 def check_names(questions: Iterable[Question], guesses: Guesses, *, lower: bool = False) -> dict[str, NameCheck]:
     """Return, by question, where its answer is among the guesses for the parts of its subject's name.
 
-    `lower` is for guesses of an encoder that knows no capitals.
+    `lower` is for guesses of an encoder without capitals.
     """
     checks = {}
     for question in questions:

@@ -1,7 +1,7 @@
-"""Reading LAMA as it was published: T-REx and Google-RE, from a folder or an archive.
+"""Read LAMA as it was published: T-REx and Google-RE, from a folder or an archive.
 
-Wanted are ``TREx/P*.jsonl`` and ``Google_RE/*_test.jsonl`` at any depth, ``relations.jsonl`` with the templates of
-T-REx, and ``common_vocab_cased.txt``. LAMA-UHN in the same layout is read alike.
+The files to read are ``TREx/P*.jsonl`` and ``Google_RE/*_test.jsonl`` at any depth, ``relations.jsonl`` with the
+templates of T-REx, and ``common_vocab_cased.txt``. LAMA-UHN in the same layout is read in the same way.
 """
 
 import hashlib
@@ -127,7 +127,7 @@ def _is_wanted(name: PurePosixPath | Path) -> bool:
 def lama_files(path: Path) -> Iterator[tuple[PurePosixPath | Path, Iterable[bytes]]]:
     """Yield the files of a folder or an archive (tar in any packing, or zip), each with its lines.
 
-    An archive is read as a stream. What comes out of it is counted, whatever its headers say.
+    An archive is read as a stream. The unpacked bytes are counted, whatever its headers say.
     """
     if path.is_dir():
         for file in sorted(path.rglob("*")):
@@ -165,7 +165,7 @@ def _hashed(lines: Iterable[bytes], digest: Any) -> Iterator[bytes]:
 
 
 def _question(relation: str, row: dict[str, Any] | EbertError, where: str) -> Question | SkippedQuestion:
-    """Return what is needed of a row (the evidences are most of the file), or why it cannot be asked."""
+    """Return the needed part of a row (the evidences are most of the file), or why it cannot be asked."""
     if isinstance(row, EbertError):  # without the place in the line, so that rows can be counted by their reason
         return SkippedQuestion(where, str(row).partition(" (")[0])
     subject, answer = row.get("sub_label"), row.get("obj_label")

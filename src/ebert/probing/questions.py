@@ -1,6 +1,6 @@
-"""Questions with a mask, their subjects and answers; and the reader of one's own questions (docs/howto/probe.md).
+"""Questions with a mask, their subjects and answers; and the reader of your own questions (docs/howto/probe.md).
 
-A line of one's own is a JSON object with ``answers`` (or one ``answer``) and either
+A line of your own questions is a JSON object with ``answers`` (or one ``answer``) and either
 
 * a ``text`` with one ``[MASK]``, its subject written ``[[Title|surface]]`` or given by ``subject``:
   ``{"start": 15, "end": 21, "entity": "France"}``, or
@@ -79,11 +79,11 @@ class Questions:
 
     @property
     def is_lama(self) -> bool:
-        """Whether these are LAMA's questions, not one's own."""
+        """Whether these are LAMA's questions, not your own."""
         return self.name == "lama"
 
     def refuse_none(self, path: str | Path) -> None:
-        """Raise `EbertError` if there is no question."""
+        """Raise `EbertError` if there are no questions."""
         if not self.questions:
             some = "; ".join(f"{row.where}: {row.reason}" for row in self.skipped[:3]) or "it is empty"
             raise EbertError(f"no question of {path} can be asked: {some}")
@@ -126,7 +126,7 @@ def check_template(template: str) -> None:
 
 
 def read_questions(path: str | Path) -> Questions:
-    """Read questions of your own; lines that are none are listed with the reason."""
+    """Read your own questions; list other lines with the reason."""
     path = Path(path)
     if not path.is_file():
         raise EbertError(f"{path} is not a file; questions of your own are a file of JSON lines")
@@ -150,7 +150,7 @@ def read_questions(path: str | Path) -> Questions:
 
 
 def question_of(row: dict[str, Any], number: int, where: str) -> Question:
-    """Return the question of a line, whose number is its id if it has none. Raise `EbertError` if it is none."""
+    """Return the question of a line; by default its number is the id. Raise `EbertError` if it is not a question."""
     if unknown := row.keys() - FIELDS:
         raise EbertError(f"it has {', '.join(map(repr, sorted(unknown)))}, which have no meaning here")
     answers = row["answers"] if "answers" in row else row.get("answer")

@@ -1,4 +1,4 @@
-"""Probing a masked language model: questions in, a run folder with ranks and scores out (DESIGN: files on disk).
+"""Probe a masked language model: questions in, a run folder with ranks and scores out (DESIGN: files on disk).
 
 ``run.json`` says what was asked of what. While the run is on, journals have what is done, a line for every batch; the
 results are written at the end, each at once. The same command continues a run that was stopped; other options are

@@ -1,9 +1,9 @@
-"""Differences between two columns, question by question, with paired bootstrap intervals; what sections are made of.
+"""Differences between two columns, question by question, with paired bootstrap intervals; the data of the sections.
 
-Questions are resampled within each relation, as many as it has; the mean over relations is taken of every resample. For
-the mean over questions they are resampled from all relations at once, since a handful may come from many relations. A
-question's difference in Hits@1 is -1, 0 or 1, so that drawing n questions with replacement is drawing three counts from
-a multinomial distribution: thousands of resamples of 40,000 questions take milliseconds, and nothing is approximated.
+Questions are resampled within each relation, as many as it has; each resample gives a mean over relations. For the mean
+over questions they are resampled from all relations at once, since a handful may come from many relations. A question's
+difference in Hits@1 is -1, 0 or 1, so that drawing n questions with replacement is drawing three counts from a
+multinomial distribution: thousands of resamples of 40,000 questions take milliseconds, and the result is exact.
 """
 
 from collections.abc import Mapping, Sequence
@@ -135,7 +135,7 @@ def _between(run: ProbeRun, earlier: ProbeRun) -> list[tuple[Column, Column]]:
 
 @dataclass(frozen=True)
 class ReportData:
-    """The runs of a report, and what its sections are made of."""
+    """The runs of a report, and the data of its sections."""
 
     runs: Sequence[ProbeRun]
     options: ReportOptions
@@ -164,7 +164,7 @@ class ReportData:
 
     @cached_property
     def looks(self) -> dict[Column, Look]:
-        """How each column is drawn: plain BERT has the colour of the text, others a colour each."""
+        """How each column is drawn: plain BERT in the colour of the text, each other column in its own colour."""
         others = [column for column in self.columns if column.mode != "bert"]
         colours = {column: COLOURS[number % len(COLOURS)] for number, column in enumerate(others)}
         found = {}

@@ -1,6 +1,6 @@
 """The parts of a report (sections of text, tables and plots), and writing it as HTML, Markdown, CSV and SVG files.
 
-The HTML page needs nothing else: style, script and plots are inside. Neither torch nor numpy is imported.
+The HTML page needs no other files: style, script and plots are inside. Neither torch nor numpy is imported.
 """
 
 import csv
@@ -97,7 +97,7 @@ class Plot:
 
     @property
     def alone(self) -> str:
-        """The SVG for a file of its own, which has no page to take its colours from."""
+        """The SVG for a separate file, which has no page to take its colours from."""
         return self.svg.replace("<svg ", '<svg style="background: #fff; color: #1c1e21" ', 1)
 
 
@@ -137,7 +137,7 @@ def shown(cell: Cell) -> str:
 
 
 def signed(value: float) -> str:
-    """Write a difference with its sign; what rounds to nothing has none."""
+    """Write a difference with its sign; a difference that rounds to zero has no sign."""
     text = f"{value:+.1f}"
     return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", MINUS)
 
@@ -238,7 +238,7 @@ def _html_table(table: Table) -> str:
 def _parts(table: Table) -> list[list[int]]:
     """Return the columns of a table in parts of about the same width that fit on the page; each has the first.
 
-    Columns whose heads are the same up to a colon stay together if they fit.
+    Columns with the same head before a colon stay together if they fit.
     """
     widths = [_width(table, place) for place in range(len(table.header))]
     same = groupby(range(1, len(widths)), key=lambda place: table.header[place].partition(":")[0])
@@ -260,7 +260,7 @@ def _cut(widths: Sequence[int], groups: Iterable[list[int]], most: int) -> list[
 
 
 def _width(table: Table, place: int) -> int:
-    """Return about how many characters wide a column is at least, with the room around it."""
+    """Return the approximate least width of a column in characters, including the room around it."""
     head = max((len(word) for word in re.findall(r"[^\s-]+-?", table.header[place])), default=0)
     texts = [shown(row[place]) for row in table.rows]
     longest = max(map(len, texts), default=0)
@@ -323,7 +323,7 @@ def as_markdown(report: ReportDocument) -> str:
 
 
 def markdown_escape(text: str) -> str:
-    """Write text so that Markdown shows it as it is."""
+    """Escape text so that Markdown shows it literally."""
     return re.sub(r"([\\`*_\[\]<>|#&~$])", r"\\\1", text.replace("\r", " ").replace("\n", " "))
 
 

@@ -43,7 +43,7 @@ def make_report(
 
 
 def _warnings(run: ProbeRun) -> list[str]:
-    """Return why a run is no ordinary result, as sentences that begin with its name."""
+    """Return why a run is not an ordinary result, as sentences that begin with its name."""
     asked, limit = run.outcomes.relations, run.info.get("limit")
     said = []
     if not run.complete:

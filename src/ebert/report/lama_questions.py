@@ -71,7 +71,7 @@ def _rules(run: ProbeRun) -> list[tuple[int, Filter]]:
 
 
 def _heading(run: ProbeRun) -> str:
-    """Head the column of relations; a run that needs a warning has it there, so that the CSV has it too."""
+    """Return the head of the column of relations, with a run's warning if there is one, so that the CSV has it too."""
     return f"relation ({run.label})" if run.warning else "relation"
 
 
@@ -98,7 +98,7 @@ def _deleted_table(data: ReportData, run: ProbeRun, key: str) -> Table:
 
 
 def _deleted_plot(data: ReportData, run: ProbeRun, key: str) -> Plot:
-    """Draw the share of questions deleted, the filters one after the other."""
+    """Draw the share of deleted questions, filter by filter."""
     rules = _rules(run)
     counts = {name: row for name, row in _by_relation(run).items() if any(row[1:])}
     names = sorted(counts, key=lambda name: -sum(counts[name][1:]) / counts[name][0])
@@ -121,7 +121,7 @@ def _deleted_plot(data: ReportData, run: ProbeRun, key: str) -> Plot:
 
 
 def _deleted_examples(data: ReportData, group: Sequence[ProbeRun], key: str, text: list[str]) -> list[Table]:
-    """Write what the name filter found, and a deleted question of every relation, as far as the files are there."""
+    """Write what the name filter found, and a deleted question of every relation, if the files exist."""
     run = next((one for one in group if one.has("names.jsonl")), group[0])
     found: list[Table] = []
     names = run.names() if ask_names(run.filters) else {}

@@ -16,7 +16,7 @@ THRESHOLD = 7.5  # points of change that bring a relation into the figure
 
 
 def conclusion(data: ReportData) -> str:
-    """Return what came out, in one sentence: the best column beside its plain BERT."""
+    """Return the result in one sentence: the best column compared with its plain BERT."""
     if not data.changes:
         hits = {column: data.hits(column, data.filters[0]) or 0.0 for column in data.columns}
         best = max(hits, key=lambda column: hits[column])

@@ -1,4 +1,4 @@
-"""How plots look: Okabe-Ito colours, marks that tell columns apart without colour, SVG that fits light and dark pages.
+"""The look of plots: Okabe-Ito colours, marks that tell columns apart without colour, SVG for light and dark pages.
 
 Text and axes are drawn in colours that stand for "the colour of the page's text"; they are put in once the SVG is made.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 INK, GRID, PAPER = "#010203", "#010204", "#010205"  # stand-ins, see `Drawing.plot`
 GREY = "#999999"
-# Okabe and Ito's colours for all kinds of sight, without yellow, which no white page shows.
+# Okabe and Ito's colours for all kinds of colour vision, without yellow, which is invisible on a white page.
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = {"bert": "o", "concat": "s", "replace": "^"}
 LINES = ("-", "--", ":", "-.")

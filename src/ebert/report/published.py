@@ -11,7 +11,7 @@ from ebert.report.runs import Column
 
 SIZES = {"bert-base-cased": "base", "bert-large-cased": "large"}
 MODES = {"bert": "BERT", "concat": "E-BERT-concat", "replace": "E-BERT-replace"}
-# How the paper's models are called here, in the order of its tables.
+# Our names for the paper's models, in the order of its tables.
 MODELS = {
     "BERT-base": "BERT base",
     "E-BERT-replace-base": "E-BERT replace base",
@@ -39,7 +39,7 @@ def covers(relations: Sequence[str]) -> bool:
 
 
 def means(name: str, relations: Sequence[str]) -> dict[str, float]:
-    """Return the published mean Hits@1 by model, after a filter; over some relations, if they are not all."""
+    """Return the published mean Hits@1 by model, after a filter, over all or only some relations."""
     if covers(relations):
         value: dict[str, float] = figures()["mean hits@1"]["all questions"].get(name, {})
         return value
@@ -70,7 +70,7 @@ def relation(model: str | None, key: str, name: str) -> float | None:
 
 
 def questions(key: str, name: str) -> int | None:
-    """Return how many questions of a relation the paper had left after a filter."""
+    """Return how many questions of a relation remained in the paper after a filter."""
     found = figures()["relations"].get(key, {}).get(name)
     return None if found is None else int(found["questions"])
 

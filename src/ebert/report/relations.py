@@ -135,7 +135,7 @@ def _read(folder: Path, name: str) -> RelationsRun:
 
 
 def _answers(figures: Path, number: dict[str, int]) -> RunAnswers:
-    """Read the answers that stand beside the figures of an evaluation; those in the repository are compressed."""
+    """Read the answers stored beside the figures of an evaluation; those in the repository are compressed."""
     path = figures.with_name(figures.stem + ANSWERS)
     shipped = path.with_name(f"{path.name}.xz")
     rows = []
@@ -194,7 +194,7 @@ def make_report(
 
 
 def _conclusion(runs: Sequence[RelationsRun], split: str, changes: dict[str, Interval]) -> str:
-    """Return what came out, in one sentence: the best run with entities, if there is one, beside the first."""
+    """Return the result in one sentence: the best run with entities, if there is one, compared with the first."""
     f1 = {run.name: scores(run.confusion(split)).macro()["f1"] for run in runs}
     others = [run for run in runs[1:] if run.mode != "bert"] or list(runs[1:]) or list(runs)
     best = max(others, key=lambda run: f1[run.name]).name

@@ -1,7 +1,7 @@
 """Reading run folders of `ebert probe`: what was run, what happened to every question, what the questions were.
 
-The big file, `predictions.jsonl`, is read as a stream: its ranks stay in memory as columns, its answers do not. Whoever
-wants the answers of some questions reads it again (`ProbeRun.answers`).
+The big file, `predictions.jsonl`, is read as a stream: its ranks stay in memory as columns, its answers do not. To get
+the answers of some questions, it is read again (`ProbeRun.answers`).
 """
 
 import lzma
@@ -22,7 +22,7 @@ from ebert.probing.metrics import DECIMALS, Outcomes, score
 
 A_RUN = "a run of 'ebert probe'"
 NOT_COVERED, NO_COUNT = -1, -2  # in place of how often an entity was linked
-# Sums may come out a little differently on another machine, which can move the last decimal by one.
+# Sums may differ a little on another machine, which can change the last decimal by one.
 SLACK = 1.5 * 10**-DECIMALS
 SHOWN = 20  # differences in a message
 
@@ -46,7 +46,7 @@ class ProbeRun:
 
     @property
     def warning(self) -> str:
-        """Why this run is no ordinary result, in a few words; empty if it is one."""
+        """Why this run is not an ordinary result, in a few words; empty if it is one."""
         limit, oracle = self.info.get("limit"), self.info.get("oracle")
         facts = {"incomplete": not self.complete, f"limit {limit}": limit is not None, "oracle": oracle}
         return ", ".join(words for words, is_so in facts.items() if is_so)
@@ -95,7 +95,7 @@ def read_runs(folders: Sequence[Path]) -> list[ProbeRun]:
 
 
 def distinct_names(folders: Sequence[Path]) -> list[str]:
-    """Name folders by as much of the end of their paths as tells them apart. Raise `EbertError` if one is twice there.
+    """Name folders by the shortest path ends that tell them apart. Raise `EbertError` if a folder is there twice.
 
     >>> distinct_names([Path("/a/lama"), Path("/b/lama"), Path("/b/other")])
     ['a/lama', 'b/lama', 'other']
@@ -172,7 +172,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a file, each with an id and what else is `needed`; all, or those of `only` some lines.
 
-    With `notes`, the last line may be cut off, as a kill leaves it; then it is left out, and the notes say so.
+    With `notes`, the last line may be cut off, as after a kill. Then it is left out, and the notes say so.
     """
     path = _find(folder, name)
     if path is None:
@@ -232,7 +232,7 @@ def complaint(folder: Path, said: list[str]) -> str:
 
 
 def differences(written: Any, computed: Any, where: str = "") -> Iterator[str]:
-    """Yield where what is written differs from what the predictions give."""
+    """Yield where the written scores differ from those of the predictions."""
     if isinstance(written, Mapping) and isinstance(computed, Mapping):
         for key in dict.fromkeys([*computed, *written]):
             place = f"{where}, {key}" if where else str(key)

@@ -19,7 +19,7 @@ def get_starter() -> Path:
 
     >>> model = EBert.from_pretrained(get_starter())                          # doctest: +SKIP
 
-    Its files never change: entities that are added go with the object they are added to, or into a store of your own
+    Its files never change: added entities end with the object they are added to, or go into a store of your own
     (``ebert vectors copy starter my-entities``). A new version of ebert brings a new folder.
     """
     seal = DATA / "starter.json"  # which has hashes of all files
@@ -28,7 +28,7 @@ def get_starter() -> Path:
     out = home() / STARTER / files.sha256(seal)[:12]
     if (out / INFO).is_file():
         return out
-    with locked(out):  # other processes may be at it: who comes second finds it there
+    with locked(out):  # other processes may be unpacking it too: the second one finds it there
         if (out / INFO).is_file():
             return out
         from ebert.starter import packing  # numpy

@@ -1,7 +1,7 @@
-"""A small store in two files that are fit to ship: all vectors product-quantised, all names in compressed columns.
+"""A small store in two files for shipping: all vectors product-quantised, all names in compressed columns.
 
-Names lie in the order of their letters, in which they compress best, and come out in the order of their counts. Most
-surfaces are the words of a title, which need not be written down.
+Names are stored alphabetically, which compresses best, and are unpacked in the order of their counts. Most surfaces are
+the words of a title, which need not be stored.
 """
 
 import json
@@ -54,7 +54,7 @@ def pack(folder: Path, matrices: dict[str, NDArray[Any]], names: dict[str, Any])
 
 
 def seal(folder: Path) -> None:
-    """Note what the files of a packed model are, when all of them are there."""
+    """Record what the files of a packed model are, once all of them exist."""
     tensors = load_file(folder / MATRICES)
     sizes = {part: len(tensors[f"{part}.codes"]) for part in ("words", "entities")}
     hashes = {path.name: files.sha256(path) for path in sorted(folder.iterdir()) if path.name != SEAL}
@@ -135,7 +135,7 @@ def _surfaces(columns: Columns, titles: Sequence[str], places: Sequence[int]) ->
 
 
 def _text(texts: Sequence[str]) -> NDArray[np.uint8]:
-    """Return texts, none of which has a line break in it, as a column."""
+    """Return texts without line breaks as a column."""
     if any("\n" in text for text in texts):
         raise EbertError("a name with a line break cannot be packed")
     return np.frombuffer("".join(f"{text}\n" for text in texts).encode(), np.uint8)

@@ -50,9 +50,10 @@ def steps(
 ) -> list[Step]:  # fmt: skip
     """Return the steps that make the full set in the folder `place`.
 
-    Articles that the files in `left_out` name are in no count and no document. They and those of `not_learned`, which
-    may be LAMA, are not used to learn W. Mentions are counted twice: first to find the spans of the training documents,
-    then without these documents, so that the linker does not learn from counts that contain its answers.
+    Articles that the files in `left_out` name are left out of all counts and documents. They and those of
+    `not_learned`, which may be LAMA, are not used to learn W. Mentions are counted twice: first to find the spans of
+    the training documents, then without these documents, so that the linker does not learn from counts that contain its
+    answers.
     """
     names = ("corpus", "trained-vectors", "first-table", "documents", STORE, "model", RUN)
     corpus, trained, first, documents, vectors, model, run = (str(place / name) for name in names)

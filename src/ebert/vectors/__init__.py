@@ -1,1 +1,1 @@
-"""Word and entity vectors of one space, in a folder that opens at once however large it is."""
+"""Word and entity vectors in one space, in a folder that opens at once, however large it is."""

@@ -1,4 +1,4 @@
-"""Adding entities to a store, one or a whole knowledge base, and removing them: what may be added under which names."""
+"""Add entities to a store, one or a whole knowledge base, and remove them: what may be added under which names."""
 
 import dataclasses
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from ebert.vectors.lookup import ADDED_AT, TITLED, Lookup, surface_of
 if TYPE_CHECKING:
     from ebert.vectors.store import Vectors
 
-BATCH = 1024  # rows of a knowledge base in a transaction
+BATCH = 1024  # rows of a knowledge base per transaction
 DESCRIBED = 1e-4  # the largest difference of vectors made of one description, as a share of their length
 FIELDS = ("title", "description", "vector", "aliases", "id", "wikidata")
 
@@ -40,7 +40,7 @@ class RejectedRow:
 
 @dataclass(frozen=True, slots=True)
 class NameClash:
-    """Another name of an entity that means something else already: it names the entity in text but does not find it."""
+    """Another name of an entity that already means something else: it names the entity in text but does not find it."""
 
     name: str
     title: str  # of the entity that was added
@@ -53,22 +53,22 @@ class AddReport:
 
     added: int = 0
     replaced: int = 0  # of those added
-    unchanged: int = 0  # rows that were added before, just so
+    unchanged: int = 0  # rows that had been added before in the same form
     bad: list[RejectedRow] = field(default_factory=list)
     clashes: list[NameClash] = field(default_factory=list)
     odd: int = 0  # titles that look like others: letters of two scripts in a word
-    unused: set[str] = field(default_factory=set)  # fields that mean nothing here
+    unused: set[str] = field(default_factory=set)  # fields that are not known here
 
     @property
     def rows(self) -> int:
-        """How many rows there were."""
+        """The number of rows."""
         return self.added + self.unchanged + len(self.bad)
 
 
 def wanted(title: str, aliases: Iterable[str] = (), wikidata: int | None = None, own: str | None = None) -> Addition:
     """Return the entity to add, with cleaned names. Raise `EbertError` if one of them cannot be a name."""
     title = titles.clean(title)
-    given = (aliases,) if isinstance(aliases, str) else aliases  # not the letters of it
+    given = (aliases,) if isinstance(aliases, str) else aliases  # not its letters
     others = dict.fromkeys(alias for alias in map(titles.clean, given) if alias != title)
     own = None if own is None else own.strip()
     for name in (title, *others, *([] if own is None else [own])):
@@ -82,9 +82,9 @@ def wanted(title: str, aliases: Iterable[str] = (), wikidata: int | None = None,
 
 
 def add_entity(store: "Vectors", new: Addition, vector: Vector, *, replace: bool, within: float) -> Entity:
-    """Add an entity. One that is replaced keeps what else is known of it.
+    """Add an entity. A replaced entity keeps what else is known of it.
 
-    If it was added just so before, with a vector that differs by no more than `within`, nothing changes.
+    If it was added in the same form before, with a vector that differs by no more than `within`, nothing changes.
     """
     with store.overlay.locked():
         if same := _same(store, new, vector, within):
@@ -112,7 +112,7 @@ def add_rows(
 
 
 def remove_entity(store: "Vectors", name: str) -> Entity:
-    """Remove an entity: one that was added, or one of the store, which is hidden from then on."""
+    """Remove an entity: an added one, or one of the store, which is hidden from then on."""
     with store.overlay.locked():
         entity = store.known(name)
         made = store.made(entity.title)
@@ -134,7 +134,7 @@ def _add_batch(
     described = [description for _, _, description, _ in good if description is not None]
     made = iter(store._describer.vectors(described) if described else ())
     with store.overlay.locked():
-        for number, new, description, given in good:  # nothing of a row is written before all of it is checked
+        for number, new, description, given in good:  # a row is checked completely before any of it is written
             try:
                 found = given if description is None else next(made)
                 if isinstance(found, EbertError):
@@ -211,7 +211,7 @@ def _completed(store: Lookup, new: Addition, *, replace: bool) -> Addition:
 
 
 def _owner(store: Lookup, alias: str, title: str) -> str | None:
-    """Return the title of what a name means already, if that is not the entity of this title."""
+    """Return the title of what a name already means, unless that is the entity of this title."""
     if store.first(TITLED, alias):
         return alias
     found = store.find(alias)
@@ -227,7 +227,7 @@ def _numbered(
 
 
 def _parse(fields: Mapping[str, Any] | EbertError, unused: set[str]) -> tuple[Addition, str | None, Any]:
-    """Check a row; return what is to be added, and its description and vector, one of which is None."""
+    """Check a row. Return what to add, its description and its vector; one of the last two is None."""
     if isinstance(fields, EbertError):
         raise fields
     given = {name: value for name, value in fields.items() if not _is_empty(value)}

@@ -1,8 +1,8 @@
 """Entities added after a store was made: read from a log beside the big files (`ebert.vectors.log`), and written to it.
 
-The names are put into the tables `added` of the catalogue, in memory, which each process fills for itself; the vectors
-stay in the log. Additions of other processes are there as soon as the log has grown. The log's name carries the
-identity of its store, so that a reader of a store that is replaced never takes up the additions of the new one.
+The names go into the tables `added` of the catalogue, in memory, which each process fills for itself; the vectors stay
+in the log. Additions of other processes appear as soon as the log has grown. The log's name contains the identity of
+its store, so that a reader of a store that is replaced never reads the additions of the new one.
 """
 
 import io
@@ -28,7 +28,7 @@ from ebert.vectors.log import Addition
 from ebert.wikipedia.tokens import surface_key
 
 LOCK = "added.lock"
-PATIENCE = 60.0  # seconds to wait for others who add
+PATIENCE = 60.0  # seconds to wait for other writers
 PAGE = 1024
 
 Vector = NDArray[np.float32]
@@ -37,18 +37,18 @@ Vector = NDArray[np.float32]
 class Overlay:
     """The added entities of one store, and which of its own were removed.
 
-    Those of a `shared` store go into a temporary log, from the first one on.
+    Additions to a `shared` store go into a temporary log, from the first one on.
     """
 
-    temporary = False  # whether what was added goes when the object does
+    temporary = False  # whether the additions end with the object
 
     def __init__(self, catalogue: Catalogue, path: Path, *, dimension: int, shared: bool = False) -> None:
         self.shared = shared
         self.path, self._catalogue, self._dimension, self._place = path, catalogue, dimension, str(path)
         self._old = path.with_name(log.OLD)
         self._existed = self._old.exists() or path.exists()
-        self._times = 0  # that a log was read from its beginning
-        self._pending: list[tuple[Addition, Vector]] = []  # of whoever has the overlay `locked`
+        self._times = 0  # how often a log was read from its beginning
+        self._pending: list[tuple[Addition, Vector]] = []  # of the thread that has the overlay `locked`
 
     def __len__(self) -> int:
         """Return the number of added entities."""
@@ -64,7 +64,7 @@ class Overlay:
         session = self._catalogue.session()
         try:
             status = os.stat(self._place)  # noqa: PTH116 - asked at every look-up, where pathlib is slow
-        except FileNotFoundError:  # nothing was added; or the store was replaced, and the old one goes on here
+        except FileNotFoundError:  # nothing was added; or the store was replaced, and the old one is still used here
             if session.mark is None and self._existed:
                 with session.lock:
                     self._catalogue.check()  # it was replaced before anything was read
@@ -74,19 +74,19 @@ class Overlay:
                     session.mark = ()
             return session
         if session.mark != _mark(status) and not session.connection.in_transaction:
-            if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
+            if not stat.S_ISREG(status.st_mode):  # opening a pipe would block
                 raise log.damaged(self.path, "it is not a file")
             with session.lock:
                 self._follow(session, status)
         return session
 
     def unread(self) -> int:
-        """Return the bytes at the end of the log that are no whole addition: one that did not end, or was damaged."""
+        """Return the bytes at the end of the log that are not a complete addition: it is unfinished or damaged."""
         session = self.session()
         return session.mark[1] - session.end if session.mark else 0
 
     def stamp(self) -> tuple[int, int]:
-        """Return something that is another thing after anything was added, by whomever."""
+        """Return a value that changes after every addition, whoever made it."""
         end = self.session().end
         return self._times, end
 
@@ -98,7 +98,7 @@ class Overlay:
                 raise EbertError(
                     f"{self.path} has no row {row}: the entity is of another store, or it was replaced or removed"
                 )
-            if found[0][0] < 0:  # of the transaction that goes on
+            if found[0][0] < 0:  # of the current transaction
                 return next(vector for new, vector in reversed(self._pending) if new.row == row)
             return self._vector(found[0][0])
 
@@ -123,7 +123,7 @@ class Overlay:
         return {row for (row,) in self.rows(query)} - {None}
 
     def names(self) -> Iterator[tuple[int | str | None, ...]]:
-        """Yield all that is known of added and removed entities beside vectors, in an order that it alone decides."""
+        """Yield all that is known of added and removed entities, except vectors, in an order that only it decides."""
         for query in (
             "SELECT row, title, count, wikidata FROM added.entities ORDER BY row",
             "SELECT r.title, e.title FROM added.redirects r JOIN added.entities e ON e.row = r.row ORDER BY r.title",
@@ -134,7 +134,7 @@ class Overlay:
             yield from self.rows(query)
 
     def add(self, new: Addition, vector: Vector) -> int:
-        """Add an entity, change one that has a row, or remove one, and return its row; for whoever `locked` it."""
+        """Add an entity, change one that has a row, or remove one, and return its row. Call it only when `locked`."""
         if new.row is None:
             last = ", ".join(f"coalesce((SELECT max(row) FROM added.{table}), 0)" for table in ("entities", "removed"))
             new = replace(new, row=self.rows(f"SELECT 1 + max({last})")[0][0])
@@ -152,15 +152,15 @@ class Overlay:
         self._catalogue.check()  # before a lock file is made where the store was
         try:
             with FileLock(lock, timeout=PATIENCE, poll_interval=0.002):
-                self._catalogue.check()  # whoever had it may have replaced the store
-                staging.sweep(self.path.parent, self.path.name)  # of those who were killed
+                self._catalogue.check()  # the last holder may have replaced the store
+                staging.sweep(self.path.parent, self.path.name)  # left by killed processes
                 yield
         except Timeout:
             raise OSError(f"cannot add to {self.path}: another process has been adding for over a minute") from None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Let the block `add` alone; what it added is on disk, and there for all others, when it ends well."""
+        """Let only this block `add`. When it ends without an error, its additions are on disk and visible to others."""
         if self.shared and not self.temporary:
             self._detach()
         try:
@@ -175,7 +175,7 @@ class Overlay:
                         session.connection.execute("ROLLBACK")  # the log is read instead, as by all others
                     if self._pending:
                         self._append(session, self._pending)
-                        self._catalogue.check()  # else it was written where nobody reads it
+                        self._catalogue.check()  # otherwise it was written where nobody reads it
                         self.session()
         except OSError as error:
             if str(error).startswith("cannot add"):
@@ -183,7 +183,7 @@ class Overlay:
             raise OSError(f"cannot add to {self.path}: {error.strerror or error}") from error
 
     def _detach(self) -> None:
-        """Go on in a log that ends with this object, and begins with what was added up to now."""
+        """Continue in a log that ends with this object and begins with the additions so far."""
         with self.session().lock:
             if not self.temporary:  # another thread was first
                 with files.temporary_folder("ebert-added-") as folder:
@@ -192,21 +192,21 @@ class Overlay:
                 self.join(folder / self.path.name)
 
     def join(self, path: Path) -> None:
-        """Go on in a log that ends with another object."""
+        """Continue in a log that ends with another object."""
         self._catalogue.session().mark = None  # so that it is read from its beginning
         self.path, self._place, self.temporary = path, str(path), True
 
     def copy(self, path: Path) -> None:
-        """Write what was added to the log of another store, one with the same entities."""
+        """Copy the additions to the log of another store with the same entities."""
         session = self.session()
         if session.end:
             with session.lock, files.replacing(path) as file:
                 self._dump(session, file)
 
     def _follow(self, session: Session, status: os.stat_result) -> None:
-        """Read the log on from where it was read to, or from its beginning if it is another one."""
+        """Continue to read the log where reading stopped, or from its beginning if it is another log."""
         if not session.mark or session.mark[0] != status.st_ino or session.end > status.st_size:
-            try:  # without a buffer, which would keep what others change
+            try:  # without a buffer, which would keep outdated bytes
                 self._begin(session, open(self._place, "rb", buffering=0))  # noqa: PTH123, SIM115
             except FileNotFoundError:  # replaced just now
                 return
@@ -223,7 +223,7 @@ class Overlay:
         self._times, self._existed = self._times + 1, True
 
     def _read(self, session: Session) -> None:
-        """Put what is in the log from the last frame on into the tables."""
+        """Put the contents of the log after the last frame that was read into the tables."""
         assert session.log is not None
         try:
             with session.connection:
@@ -240,7 +240,7 @@ class Overlay:
             raise
 
     def _append(self, session: Session, pending: Sequence[tuple[Addition, Vector]]) -> None:
-        """Write a transaction to the end of the log, where a frame that is not whole gives way to it."""
+        """Write a transaction to the end of the log, in place of an incomplete frame if there is one."""
         frame = log.pack([addition for addition, _ in pending], np.stack([vector for _, vector in pending]))
         # A link's target may be shared, as in the hub's cache.
         if session.mark and self.path.exists() and not self.path.is_symlink():
@@ -251,7 +251,7 @@ class Overlay:
             new.write(frame)
 
     def _dump(self, session: Session, file: IO[bytes]) -> None:
-        """Write the whole frames of the log that was read to another file."""
+        """Write the complete frames of the log to another file."""
         if session.log is None or not session.end:
             file.write(log.MAGIC)
             return

@@ -1,8 +1,8 @@
 """Autocomplete of entities: by the beginning of a name, whatever the case and accents, the most frequent first.
 
-The names of a store are kept folded and sorted in a few arrays, some thirty bytes a name: what begins with given
-letters is a stretch of them, found by halving, and the most linked ones in it are found without sorting it. (A prefix
-query of FTS5 would have to read all that begin so, to find the most linked ones.)
+The names of a store are kept folded and sorted in a few arrays, some thirty bytes a name: names that begin with given
+letters are a contiguous range, found by binary search, and its most linked ones are found without sorting it. (A prefix
+query of FTS5 would have to read the whole range to find them.)
 """
 
 import threading
@@ -19,7 +19,7 @@ from ebert.vectors.lookup import ADDED_AT, MADE_AT, Lookup, words_in
 LOOKED_AT = 200  # titles that have the typed words somewhere; a hundred thousand have "of the"
 SIMILAR = 60  # titles compared letter by letter, for each way of missing one
 SHORTEST = 3  # letters of a word that is searched for inside titles
-LONGEST = 200  # letters that are looked at; no title has more
+LONGEST = 200  # letters that are compared; no title has more
 
 
 def fold(name: str) -> str:
@@ -36,7 +36,7 @@ def fold(name: str) -> str:
 
 
 class Beginnings:
-    """Names sorted by their folded letters, with what each stands for and how usual it is."""
+    """Names sorted by their folded letters, with what each stands for and how frequent it is."""
 
     def __init__(self, names: Iterable[tuple[str, int, int]]) -> None:
         keys: list[bytes] = []
@@ -58,9 +58,9 @@ class Beginnings:
         return len(self._rows)
 
     def best(self, start: str, count: int) -> list[int]:
-        """Return the rows of the names that begin with folded letters: the very name first, then the most usual."""
+        """Return the rows of the names that begin with folded letters: the exact name first, then the most frequent."""
         key = start.encode("utf-8", "surrogatepass")
-        first, stop = self._place(key), self._place(key + b"\xff")  # no letter of UTF-8 is as large
+        first, stop = self._place(key), self._place(key + b"\xff")  # larger than any byte of UTF-8
         size = stop - first
         if size <= 0:
             return []
@@ -71,7 +71,7 @@ class Beginnings:
         return [int(row) for row in self._rows[first + kept]]
 
     def _place(self, key: bytes) -> int:
-        """Return the number of the first name that is not before a key."""
+        """Return the index of the first name that does not sort before a key."""
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
@@ -83,7 +83,7 @@ class Beginnings:
 
 
 class Autocomplete:
-    """Suggests the entities of a store. What was added to it counts as soon as it is there."""
+    """Suggests the entities of a store. Additions count at once."""
 
     def __init__(self, names: Lookup) -> None:
         self._names = names
@@ -93,12 +93,12 @@ class Autocomplete:
         self._stamp: tuple[int, int] | None = None
 
     def __call__(self, typed: str, count: int) -> list[Entity]:
-        """Return what somebody may mean: titles that begin so, then redirects, then titles with these words somewhere.
+        """Return what may be meant: titles that begin with the text, then redirects, then titles with its words.
 
-        Last come titles that look like others (`Entity.oddity`), unless what was typed does so too.
+        Titles that look like others (`Entity.oddity`) come last, unless the typed text looks so too.
 
-        Only if no name begins so, titles are compared letter by letter: that takes longer, and somebody who is not
-        done yet need not be told of titles that are like what there is so far.
+        Titles are compared letter by letter only if no name begins with the text: that takes longer, and while somebody
+        is still typing, titles that merely resemble the text so far do not help.
         """
         typed = typed[:LONGEST]
         key = fold(typed).lstrip()
@@ -113,12 +113,12 @@ class Autocomplete:
         if not begun and len(found) < count:
             similar = self._names.similar(typed, typed, count, SIMILAR)
             found |= {entity.title: entity for entity in similar if entity.title not in found}
-        if letters.oddity(typed):  # it is meant
+        if letters.oddity(typed):  # it is intended
             return list(found.values())[:count]
         return sorted(found.values(), key=lambda entity: entity.oddity is not None)[:count]
 
     def prepare(self) -> None:
-        """Sort the names now, so that the first to type need not wait."""
+        """Sort the names now, so that the first query need not wait."""
         self._indexes()
 
     def _begin(self, key: str, count: int) -> Iterator[Entity]:
@@ -129,7 +129,7 @@ class Autocomplete:
                 yield from (entity for entity in found if entity is not None)
 
     def _within(self, key: str) -> list[Entity]:
-        """Return entities whose titles have all the words, the last of which may be begun only; usual ones first."""
+        """Return entities whose titles have all the words, frequent ones first. The last word may be incomplete."""
         words = words_in(key)
         if not words or max(map(len, words)) < SHORTEST:
             return []

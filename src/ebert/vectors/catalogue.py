@@ -1,8 +1,8 @@
 """The names in a store, in SQLite: words, titles, redirects, Wikidata and own ids, counts, surfaces.
 
 `Database` reads an SQLite file that may have come from anywhere, without trusting it. `Catalogue` has the names that a
-store was made with, and beside them, in memory, tables for those added later, which `ebert.vectors.added` fills: so one
-query finds both.
+store was made with, and tables in memory for names added later, which `ebert.vectors.added` fills. So one query finds
+both.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ LATER = (  # tables that catalogues of version 0.1 lack
     # Entities that are one with another, by what rule, and the Wikidata id that the other one took from them.
     "CREATE TABLE merged ( row INTEGER PRIMARY KEY, into_row INTEGER NOT NULL, why TEXT NOT NULL, wikidata INTEGER )",
 )
-UNSORTED_KEYS = "CREATE TEMP TABLE keys (key TEXT, surface TEXT)"  # to be filled at once, and faster
+UNSORTED_KEYS = "CREATE TEMP TABLE keys (key TEXT, surface TEXT)"  # filled in one go, which is faster
 SCHEMA = (
     "CREATE TABLE words (row INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, count INTEGER)",
     "CREATE TABLE entities (row INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, count INTEGER, wikidata INTEGER)",
@@ -41,19 +41,19 @@ SCHEMA = (
     "CREATE TABLE redirects (title TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID",
     *LATER,
 )
-# Words of titles, for search. The text itself stays in `entities`, and nobody asks where in a title a word stands.
+# Words of titles, for search. The text itself stays in `entities`, and the position of a word in a title is not needed.
 SEARCH = (
     "CREATE VIRTUAL TABLE search USING fts5 (title, content = 'entities', content_rowid = 'row',"
     " tokenize = 'unicode61 remove_diacritics 2', detail = none, columnsize = 0)",
     "INSERT INTO search (search) VALUES ('rebuild')",
 )
-FTS5_TABLES = (  # that FTS5 makes for itself
+FTS5_TABLES = (  # that FTS5 creates for itself
     "CREATE TABLE 'search_data'(id INTEGER PRIMARY KEY, block BLOB)",
     "CREATE TABLE 'search_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID",
     "CREATE TABLE 'search_config'(k PRIMARY KEY, v) WITHOUT ROWID",
 )
-# What was added later. `hides` is the row of the store that an entity took the place of, or that was removed; `place`
-# is where the vector stands in the log; titles up to the row in `searched` are in the search index.
+# What was added later. `hides` is the row of the store that an entity replaced, or that was removed; `place` is where
+# the vector stands in the log; titles up to the row in `searched` are in the search index.
 ADDED = (
     "CREATE TABLE added.entities (row INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, count INTEGER,"
     " wikidata INTEGER, hides INTEGER, place INTEGER)",
@@ -73,7 +73,7 @@ ADDED = (
 NAME = {"words": "word", "entities": "title"}  # the column with the names of a table
 MAPPED = 1 << 31  # bytes of the file at most: looked up cold, names come four times faster than page by page
 PAGE = 8192  # rows read at a time when all are wanted
-STEP = 1_000_000  # of SQLite's machine, between two looks at whether a query has gone on for too long
+STEP = 1_000_000  # steps of SQLite's machine between two checks whether a query takes too long
 
 
 class Merge(NamedTuple):
@@ -100,15 +100,16 @@ class Session:
             self.log.close()
         if self.process == os.getpid():
             self.connection.close()
-        else:  # SQLite forbids a forked process to touch, even to close, what its parent opened: nothing ever frees it
+        else:  # SQLite forbids a forked process to use or even close what its parent opened, so it is never freed
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.connection))
 
 
 class Database:
     """Names in an SQLite file that is read and never written to, which may have come from anywhere.
 
-    So SQLite need not lock it: faster, and fine on read-only and network disks. Nor does it look for a journal beside
-    it, which could have it write, or delete a file that the journal names. Every process has a connection of its own.
+    So SQLite need not lock it, which is faster and works on read-only and network disks. It does not look for a journal
+    beside it either, which could make it write, or delete a file that the journal names. Every process has a connection
+    of its own.
     """
 
     def __init__(self, path: Path, schema: Sequence[str]) -> None:
@@ -118,7 +119,7 @@ class Database:
         self._mark = self._identify()
         made = {_plain(statement) for statement in (*schema, *FTS5_TABLES)}
         for kind, name, sql in self.rows("SELECT type, name, sql FROM sqlite_master"):
-            ours = _plain(sql) in made if sql else kind == "index"  # SQLite makes those of keys by itself
+            ours = _plain(sql) in made if sql else kind == "index"  # SQLite creates those of keys by itself
             if not ours:
                 self.close()
                 raise EbertError(
@@ -129,7 +130,7 @@ class Database:
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Run a query and return all its rows."""
         session = self.session()
-        # More steps than any query takes over a file of this size: crafted pages can go in circles.
+        # More steps than any query takes over a file of this size: crafted pages can form a cycle.
         most = 20 + 100 * ((self._mark[2] if self._mark else 0) + session.end) // STEP
         with session.lock:
             session.connection.set_progress_handler(partial(next, repeat(0, most), 1), STEP)
@@ -137,13 +138,13 @@ class Database:
                 return session.connection.execute(query, values).fetchall()
             except sqlite3.DatabaseError as error:
                 raise self._unreadable(error) from None
-            except UnicodeEncodeError:  # half a surrogate pair is in no name
+            except UnicodeEncodeError:  # no name contains half a surrogate pair
                 return []
             finally:
                 session.connection.set_progress_handler(None, 0)
 
     def pages(self, query: str, first: int | str) -> Iterator[Any]:
-        """Yield the rows of a query whose only value is the key to begin after: its first column, by which it sorts."""
+        """Yield the rows of a query. Its parameter is the key to begin after: its first column, the sort key."""
         while page := self.rows(f"{query} LIMIT {PAGE}", (first,)):
             yield from page
             first = page[-1][0]
@@ -157,14 +158,14 @@ class Database:
             raise EbertError(f"{self.path.parent} was moved or replaced since it was opened: open it again")
 
     def close(self) -> None:
-        """Close the connection; whoever asks again gets a new one."""
+        """Close the connection. The next query opens a new one."""
         self._sessions = {}
 
     def session(self) -> Session:
         """Return what this process has open."""
         process = os.getpid()
         if process not in self._sessions:
-            self._sessions.setdefault(process, self._open())  # of two threads that come at once, one is first
+            self._sessions.setdefault(process, self._open())  # another thread may have opened it first
         return self._sessions[process]
 
     def _open(self) -> Session:
@@ -181,11 +182,11 @@ class Database:
             self._prepare(connection)
         except sqlite3.DatabaseError as error:
             raise self._unreadable(error) from None
-        self.check()  # when it is open, as the store may be replaced at any moment
+        self.check()  # after opening, as the store may be replaced at any moment
         return session
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Make what there is beside the file."""
+        """Create the tables that are kept in memory beside the file."""
 
     def _unreadable(self, error: Exception) -> EbertError:
         return EbertError(f"{self.path} cannot be read ({error}); restore it or make the store again")
@@ -234,7 +235,7 @@ class Catalogue(Database):
 
     @cached_property
     def merged(self) -> list[Merge]:
-        """Which entities are one with another, in the order of their rows."""
+        """Return which entities are one with another, in the order of their rows."""
         return [Merge(*found) for found in self.rows("SELECT row, into_row, why, wikidata FROM merged ORDER BY row")]
 
     def surfaces(self) -> Iterator[Surface]:
@@ -251,7 +252,7 @@ class Catalogue(Database):
             last = page[-1][0]
 
     def ensure_keys(self) -> None:
-        """Make the keys of the surfaces, in memory, where a store of version 0.1 has none: seconds for a million."""
+        """Make the keys of the surfaces in memory if a store of version 0.1 has none: seconds for a million."""
         session = self.session()
         if session.keyed:
             return
@@ -277,8 +278,8 @@ class Catalogue(Database):
 
 
 def insert_keys(connection: sqlite3.Connection, surfaces: Sequence[str]) -> None:
-    """Put the keys of surfaces into a catalogue; a surface that is its own key needs none, nor does one without."""
-    for plain in (True, False):  # all of a kind at once, which is several times faster
+    """Put the keys of surfaces into a catalogue; a surface that is its own key, or that has no key, needs none."""
+    for plain in (True, False):  # one batch for each kind, which is several times faster
         alike = [surface for surface in surfaces if surface.isascii() == plain]
         keys = surface_key("\n".join(one.replace("\n", " ") for one in alike)).split("\n") if alike else []
         keyed = ((key, surface) for key, surface in zip(keys, alike, strict=True) if key not in ("", surface))
@@ -286,7 +287,7 @@ def insert_keys(connection: sqlite3.Connection, surfaces: Sequence[str]) -> None
 
 
 def begin_added(connection: sqlite3.Connection) -> None:
-    """Make the tables for what was added, empty, in place of those that there are."""
+    """Make empty tables for additions, in place of the existing ones."""
     if any(name == "added" for _, name, _ in connection.execute("PRAGMA database_list")):
         connection.execute("DETACH added")
     connection.execute("ATTACH ':memory:' AS added")
@@ -295,5 +296,5 @@ def begin_added(connection: sqlite3.Connection) -> None:
 
 
 def _plain(statement: str) -> str:
-    """Return a statement as it can be compared: SQLite keeps how it was written, blanks included."""
+    """Return a statement in a form that can be compared: SQLite keeps it as it was written, blanks included."""
     return " ".join(statement.replace("IF NOT EXISTS", "").split())

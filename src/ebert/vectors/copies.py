@@ -1,4 +1,4 @@
-"""Stores made from another store: with what was added among the rest, one's own, a temporary one, other surfaces."""
+"""Make stores from another store: with its additions merged in, of your own, temporary, or with other surfaces."""
 
 import bisect
 import itertools
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def copy_on_write(store: "Vectors") -> "Vectors":
     """Return a store like this one whose additions are its own. It lives as long as the object does.
 
-    The big files are linked, not copied, so that it is there at once and takes no room on the disk.
+    The big files are linked, not copied, so the copy is made at once and takes no room on the disk.
     """
     with files.temporary_folder("ebert-store-") as folder:
         for name in (layout.INFO, *layout.BIG):
@@ -43,7 +43,7 @@ def copy_on_write(store: "Vectors") -> "Vectors":
 def copy_store(store: "Vectors", out: str | Path, *, overwrite: bool = False) -> "Vectors":
     """Make a store like this one at `out`, whose additions are its own. The big files are linked where the disk allows.
 
-    One that is a copy of the same store already stays as it is.
+    An existing copy of the same store stays as it is.
     """
     target = Path(out).absolute()
     if target.resolve() == store.path.resolve():
@@ -60,7 +60,7 @@ def copy_store(store: "Vectors", out: str | Path, *, overwrite: bool = False) ->
 
 
 def is_copy(store: "Vectors", folder: Path) -> bool:
-    """Return whether there is a store in a folder that has the same big files, whatever was added to it."""
+    """Return whether a folder holds a store with the same big files, whatever was added to it."""
     there = (folder / layout.INFO).is_file() and layout.StoreInfo.read(folder)
     return bool(store.info.sha256) and there == store.info
 
@@ -72,7 +72,7 @@ def with_surfaces(
     """Make a store at `out` with the vectors and names of another one and these surfaces instead of its own.
 
     The big files are linked, not copied, where the disk allows it: they never change. Entities that were added stay.
-    Without surfaces it keeps its own; entities are merged as in `merged`, and as they are without it.
+    Without surfaces the store keeps its own. Entities are merged as `merged` says; without it merges stay as they are.
     """
     target = Path(out).absolute()
     if target.resolve() == vectors.path.resolve():
@@ -119,7 +119,7 @@ def _replace_surfaces(path: Path, surfaces: Iterable[Surface]) -> int:
 
 
 def _replace_merged(path: Path, merged: Sequence[Merge]) -> None:
-    """Undo all merges of a catalogue and make others; an entity without a Wikidata id takes that of one of its own."""
+    """Undo all merges of a catalogue and make others. An entity without a Wikidata id takes that of a merged one."""
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(FAST)
         if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'merged'").fetchone():
@@ -151,7 +151,7 @@ class _Rows:
 
     def __init__(self, store: "Vectors") -> None:
         overlay = store.overlay
-        with overlay.session().lock:  # others may add meanwhile
+        with overlay.session().lock:  # others may add in the meantime
             self.hides = dict(overlay.rows("SELECT row, hides FROM added.entities"))
             self.added = list(overlay.all())
             self.gone = overlay.hidden() - set(self.hides.values())
@@ -171,13 +171,13 @@ class _Rows:
         return row - bisect.bisect(self._removed, row)
 
     def later(self, row: int) -> int:
-        """Return the new row of an added entity: after all others, or in the place of the one it replaced."""
+        """Return the new row of an added entity: after all others, or in place of the one it replaced."""
         hidden = self.hides[row]
         return self._places[row] if hidden is None else self.made(hidden)
 
 
 def fill_from_store(writer: StoreWriter, store: "Vectors") -> None:
-    """Copy a store, added entities among the others, replaced ones in their places, without removed ones."""
+    """Copy a store: added entities become ordinary ones, replaced ones keep their places, removed ones are left out."""
     catalogue, rows = store.catalogue, _Rows(store)
     for start in range(0, len(store.word_matrix), PAGE):
         query = "SELECT word, count FROM words WHERE row >= ? AND row < ? ORDER BY row"
@@ -214,7 +214,7 @@ def _entities(store: "Vectors", rows: _Rows) -> Iterator[tuple[Entity, NDArray[A
 
 
 def _surfaces(store: "Vectors", rows: _Rows) -> Iterator[Surface]:
-    """Yield the surfaces of a store, those of added entities among them: each counts as linked once."""
+    """Yield the surfaces of a store. Those of added entities each count as linked once."""
     more: dict[str, list[int]] = {}
     for surface, row in rows.surfaces:
         more.setdefault(surface, []).append(rows.later(row))

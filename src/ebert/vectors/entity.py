@@ -17,7 +17,7 @@ class Entity:
 
     title: str
     row: int  # in the matrix, or in the overlay if it was added later
-    count: int | None = None  # how often it was linked in the text the vectors come from, where known
+    count: int | None = None  # links to it in the text the vectors come from, if known
     wikidata: int | None = None
     added: bool = False
 
@@ -49,22 +49,22 @@ class Candidate:
     entity: Entity
     count: int  # how often the surface means it in the text the vectors come from; an added entity counts once
     prior: float  # its share among all that the surface may mean
-    own: bool = False  # whether the surface names it because somebody added it so, and not by any link
+    own: bool = False  # whether it has this surface because somebody added it so, not from a link
 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """What is known of one way to write some words; an entity that was added so counts as one link of them."""
+    """What is known of one way to write some words. An entity added under this spelling counts as one link."""
 
     surface: str
     occurrences: int  # in the text the vectors come from, linked or not
     counts: Mapping[str, int]  # how often it was linked to which title
-    own: frozenset[str] = frozenset()  # titles that it names because somebody added them so, and not by any link
+    own: frozenset[str] = frozenset()  # titles that it names because somebody added them so, not from a link
 
 
 def whole(vectors: NDArray[np.float32], names: Sequence[str]) -> NDArray[np.float32]:
-    """Return vectors, shape (names, dimension), if all their values are numbers; an error names one that has others."""
-    # The product is quickly made, and no number if a value is none; it may also be too large, so that values decide.
+    """Return vectors, shape (names, dimension), if all values are numbers; else raise an error that names one."""
+    # The product is fast, and not a number if a value is not. It may also overflow, so the values themselves decide.
     if not np.isfinite(np.vdot(vectors, vectors)) and not np.isfinite(vectors).all():
         bad = names[int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])]
         raise EbertError(
@@ -75,7 +75,7 @@ def whole(vectors: NDArray[np.float32], names: Sequence[str]) -> NDArray[np.floa
 
 
 def checked(vector: ArrayLike, dimension: int, what: str) -> NDArray[np.float32]:
-    """Return a vector that somebody gave, shape (dimension,). Raise `EbertError` if it is none for a store."""
+    """Return a vector that somebody gave, shape (dimension,). Raise `EbertError` if a store cannot take it."""
     given = np.asarray(vector)
     if given.dtype.kind not in "fiu":
         raise EbertError(f"{what} is not made of numbers but of {given.dtype}")

@@ -1,16 +1,16 @@
-"""From a description to a vector: the one that predicts the words of a paragraph, everything else frozen.
+"""Make a vector from a description: the vector that predicts the words of a paragraph, with everything else frozen.
 
-The words are weighted as training weights those of a page's opening. An entity with vector v predicts a word with
-output vector u by the sigmoid of v·u, as in training (Section 2.3 of the paper). For words that weigh w and negatives
-of which each has the share p, the objective is
+The words are weighted in the same way as training weights those of a page's opening. An entity with vector v predicts a
+word with output vector u by the sigmoid of v·u, as in training (Section 2.3 of the paper). For words with weights w and
+negatives with shares p, the objective is
 
     f(v) = sum w log sigmoid(v·u) + negative * sum w * sum p log sigmoid(-v·u)
 
-Its maximum is not what is wanted: training takes a number of small steps uphill and stops long before, and what lies
-beyond is longer and fits the words' accidents. In the limit of many small steps training follows the gradient for a
-time that is the sum of the learning rates. That path is followed here in a few large steps of the implicit Euler
-method, each of which maximises f(v) - |v - before|^2 / (2 * step) by a few conjugate gradients. All entities of a batch
-go together, so that the work is products of matrices.
+Its maximum is not the goal: training takes a number of small steps uphill and stops long before it, and vectors beyond
+that point are longer and overfit the words. In the limit of many small steps, training follows the gradient for a time
+that is the sum of the learning rates. Here that path is followed in a few large steps of the implicit Euler method.
+Each step maximises f(v) - |v - before|^2 / (2 * step) by a few conjugate gradients. All entities of a batch are
+computed together, as products of matrices.
 """
 
 from collections import Counter
@@ -27,16 +27,16 @@ from ebert.vectors.catalogue import Catalogue
 from ebert.vectors.matrix import Matrix
 from ebert.wikipedia.tokens import WordsOf
 
-DRAWN = 2048  # places in the distribution of negatives that are looked at; frequent words take several
-LARGEST = 1e6  # number that an option is taken for: anything above, or not a number, was never trained with
-REMEMBERED = 1 << 17  # words that are looked up once
+DRAWN = 2048  # places sampled from the distribution of negatives; frequent words take several
+LARGEST = 1e6  # the largest option that is accepted: nobody trained with more, or with something that is not a number
+REMEMBERED = 1 << 17  # words whose vectors are cached
 # As `ebert vectors train` has them: for stores that do not tell how they were trained.
 OPTIONS: dict[str, float] = {
     "negative": 5, "sample": 1e-4, "word_power": 0.75, "rate": 0.025, "min_rate": 0.0001, "epochs": 6, "repeats": 4,
     "finish": 0, "opening_words": 200,
 }  # fmt: skip
 STEPS, INNER = 4, 4  # within 10 % of the path's end, and less than 2 degrees off, on trained stores
-CELLS = 1 << 22  # numbers that a batch works on at a time: 16 MB
+CELLS = 1 << 22  # numbers in a batch: 16 MB
 
 Floats = NDArray[np.float32]
 
@@ -63,7 +63,7 @@ def solve(objective: Objective, bags: Sequence[Bag]) -> Floats:
     """Return a vector for each bag of words, shape (bags, dimension)."""
     dimension = objective.negatives.shape[1]
     vectors = np.zeros((len(bags), dimension), np.float32)
-    order = sorted(range(len(bags)), key=lambda index: len(bags[index].weights))  # so that little is padded
+    order = sorted(range(len(bags)), key=lambda index: len(bags[index].weights))  # so that little padding is needed
     while order:
         longest = max(1, len(bags[order[-1]].weights))
         count = max(1, CELLS // (longest * dimension + len(objective.negatives)))
@@ -93,7 +93,7 @@ def _follow(objective: Objective, outputs: Floats, weights: Floats) -> Floats:
             pulled = ((weights * (1 - likely))[:, None, :] @ outputs)[:, 0]  # (bags, dimension)
             last, slope = slope, pulled - total * (unlikely @ pushing)
             slope -= (vectors - before) / step
-            # Polak and Ribière's rule, which forgets the last direction when it was of no use
+            # Polak and Ribière's rule, which drops the last direction when it did not help
             turn = np.maximum(_dot(slope - last, slope) / np.maximum(steepness, 1e-30), 0) if inner else 0
             direction, steepness = slope + turn * direction, _dot(slope, slope)
             ahead = (outputs @ direction[:, :, None])[:, :, 0]  # (bags, words)
@@ -161,7 +161,7 @@ class Describer:
         ]
 
     def _bag(self, description: str) -> Bag | None:
-        """Count the words of a description as often as subsampling would leave them, in the mean."""
+        """Count the words of a description as often as subsampling would keep them on average."""
         counts = Counter(self._words_of(description))
         found = [(known, count) for word, count in counts.items() if (known := self._find(word))]
         if not found:
@@ -186,7 +186,7 @@ class Describer:
 
     @cached_property
     def _objective(self) -> Objective:
-        """Prepare what all descriptions share: the negatives, taken at even distances from their distribution."""
+        """Prepare what all descriptions share: the negatives, sampled at even distances from their distribution."""
         options = self._options
         reach = np.cumsum(self._counts ** options["word_power"])
         places = np.searchsorted(reach, (np.arange(DRAWN) + 0.5) / DRAWN * reach[-1])
@@ -200,7 +200,7 @@ class Describer:
 
 
 def _checked(vector: Floats | None, description: str) -> Floats | EbertError:
-    """Return the vector of a description if it is one, or the error that says why not."""
+    """Return the vector of a description if it is valid, or the error that says why not."""
     shown = repr(description if len(description) <= 60 else description[:57] + "...")
     if vector is None:
         return EbertError(f"the store knows no word of the description {shown}; describe it in other words")

@@ -1,7 +1,7 @@
-"""What a store is on disk: a folder of up to six files, which the smallest of them, `store.json`, describes.
+"""The layout of a store on disk: a folder of up to six files. The smallest, `store.json`, describes the others.
 
-A new version of the format needs a higher FORMAT and a function in MIGRATIONS that makes the description of the version
-before it one of the new version.
+A new version of the format needs a higher FORMAT, and a function in MIGRATIONS that converts the description of the
+previous version.
 """
 
 import hashlib
@@ -18,8 +18,8 @@ INFO, WORDS, ENTITIES, CATALOGUE = "store.json", "words.safetensors", "entities.
 OUTPUTS = "outputs.safetensors"  # optional: the words' output vectors, which adding an entity by a description needs
 BIG = (WORDS, ENTITIES, OUTPUTS, CATALOGUE)  # files that never change, and whose hashes the description has
 
-# How `ebert.vectors.matrix` stores them. With product-quantised codes (pq) an entity has a byte for
-# four numbers; words, of which there are few and which alignments are fitted on, are in float16.
+# How `ebert.vectors.matrix` stores them. With product-quantised codes (pq) an entity has one byte for four numbers.
+# Words are in float16: they are few, and alignments are fitted on them.
 StorageDtype = Literal["float32", "float16", "pq"]
 Description = dict[str, Any]
 
@@ -33,7 +33,7 @@ MIGRATIONS: dict[int, Callable[[Description], Description]] = {1: _from_1}
 
 
 def identity(folder: Path) -> tuple[int, int] | None:
-    """Return what tells a store from another that takes its place: which file its description is, and of when."""
+    """Return what tells a store from one that replaces it: the identity and the time of its description file."""
     try:
         status = (folder / INFO).stat()
     except OSError:
@@ -56,13 +56,13 @@ class StoreInfo:
     entities: int
     words_sha256: str  # of the words and their vectors: what an alignment was fitted on
     licence: str = "unknown"
-    made: dict[str, Any] = field(default_factory=dict)  # from what, by which version, what was dropped
+    made: dict[str, Any] = field(default_factory=dict)  # the source, the version of ebert, what was dropped
     format: int = FORMAT
     sha256: dict[str, str] = field(default_factory=dict)  # of the big files, by name
 
     @property
     def added(self) -> str:
-        """The name of the file with the entities added later. It is another one for every store."""
+        """The name of the file with the entities added later. It differs for every store."""
         parts = (self.dimension, self.dtype, self.words, self.entities, self.words_sha256, sorted(self.sha256.items()))
         return f"added-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}.log"
 
@@ -90,7 +90,7 @@ class StoreInfo:
             version += 1
             value = {**MIGRATIONS[version - 1](value), "format": version}
         try:
-            # Keys that are not known are of a later version that kept the format.
+            # Unknown keys come from a later version that kept the format.
             info = cls(**{f.name: value[f.name] for f in fields(cls) if f.name in value})
             for f in fields(cls):
                 kind = get_origin(f.type) or f.type

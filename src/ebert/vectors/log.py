@@ -1,10 +1,10 @@
 """The file of entities added to a store: a log that is only ever appended to, and holds nothing but data.
 
 It begins with MAGIC. Then comes a frame for each transaction: a header with the lengths and checksums of what follows,
-the names as JSON, and the vectors. A reader takes whole frames and leaves a last one that is not whole: either somebody
-is writing it, or a writer died before it could say that the addition is there. An SQLite file would need less code, but
-whoever opens one for writing trusts it: a journal beside it can have any file deleted, a trigger can change vectors.
-Version 0.1 wrote such a file, `added.sqlite`; it is read here and never written to.
+the names as JSON, and the vectors. A reader takes complete frames and ignores an incomplete last one: either somebody
+is still writing it, or a writer died before it confirmed the addition. An SQLite file would need less code, but opening
+one for writing means trusting it: a journal beside it can have any file deleted, a trigger can change vectors. Version
+0.1 wrote such a file, `added.sqlite`; it is read here and never written to.
 """
 
 import json
@@ -28,7 +28,7 @@ from ebert.vectors.catalogue import SEARCH, Database
 MAGIC = b"ebert additions 1\n"
 HEADER = struct.Struct("<4sIIII")  # mark, bytes of names, bytes of vectors, CRC-32 of both, CRC-32 of the header so far
 MARK = b"ADD\n"
-MOST = 1 << 28  # bytes of names or vectors in a frame: what a reader is ready to hold
+MOST = 1 << 28  # the largest number of bytes of names or vectors in a frame that a reader accepts
 LIMITS = {"row": 1 << 31, "hides": 1 << 31, "count": 1 << 31, "wikidata": 1 << 62}  # of numbers
 OLD = "added.sqlite"
 OLD_SCHEMA = (
@@ -49,16 +49,16 @@ class Addition:
 
     title: str
     row: int | None = None  # None until it has one
-    hides: int | None = None  # the row that the store has for the same title, if any
+    hides: int | None = None  # the store's own row for the same title, if any
     count: int | None = None
     wikidata: int | None = None
     id: str | None = None
     aliases: tuple[str, ...] = ()  # other names to find it by
     surfaces: tuple[str, ...] = ()  # words that name it in text
-    removed: bool = False  # it, or the entity that it hides, is taken away; its vector means nothing
+    removed: bool = False  # it, or the entity that it hides, is removed; its vector means nothing
 
     def check(self) -> None:
-        """Raise `TypeError` if there are values that no reader would take."""
+        """Raise `TypeError` if there are values that no reader would accept."""
         own = () if self.id is None else (self.id,)
         if not all(isinstance(text, str) for text in (self.title, *self.aliases, *self.surfaces, *own)):
             raise TypeError("a name is not text")
@@ -99,7 +99,7 @@ def pack(additions: Sequence[Addition], vectors: NDArray[np.float32]) -> bytes:
 
 
 def read(file: IO[bytes], start: int, path: Path, dimension: int) -> Iterator[Frame]:
-    """Read the frames of a log from `start` (0 or the end of a frame) on. A last frame that is not whole is left."""
+    """Read the frames of a log from `start` (0 or the end of a frame) on. Ignore an incomplete last frame."""
     size = file.seek(0, os.SEEK_END)
     file.seek(start)
     if start == 0:
@@ -128,9 +128,9 @@ def read(file: IO[bytes], start: int, path: Path, dimension: int) -> Iterator[Fr
 
 
 def append(path: Path, end: int, frame: bytes) -> None:
-    """Write a frame behind the last whole one, which ends at `end`. One that is not whole gives way to it.
+    """Write a frame after the last complete one, which ends at `end`. An incomplete one is overwritten.
 
-    What may have been an addition that was acknowledged, and damaged since, is kept in a file of its own.
+    Bytes that may be a confirmed addition, damaged later, are kept in a separate file.
     """
     # Without a buffer: what a full disk leaves in it would be written when the file is closed.
     with path.open("r+b", buffering=0) as file:
@@ -151,9 +151,9 @@ def append(path: Path, end: int, frame: bytes) -> None:
 
 
 def _is_unfinished(file: IO[bytes], start: int) -> bool:
-    """Return whether what follows the last whole frame is the beginning of one, as a writer leaves that was killed.
+    """Return whether the rest after the last complete frame is the beginning of one, as a killed writer leaves it.
 
-    Otherwise it may be an addition that was acknowledged, and damaged since.
+    Otherwise it may be a confirmed addition that was damaged later.
     """
     size = file.seek(0, os.SEEK_END)
     file.seek(start)
@@ -165,7 +165,7 @@ def _is_unfinished(file: IO[bytes], start: int) -> bool:
 
 
 def _lengths(header: bytes) -> tuple[int, int] | None:
-    """Return the bytes of names and of vectors that follow a header; None if it is none."""
+    """Return the bytes of names and of vectors that follow a header; None if it is not a header."""
     if len(header) < HEADER.size:
         return None
     mark, names, numbers, _, own = HEADER.unpack(header)
@@ -174,7 +174,7 @@ def _lengths(header: bytes) -> tuple[int, int] | None:
 
 
 def _frame_follows(file: IO[bytes]) -> bool:
-    """Return whether another frame begins somewhere in the rest of a log: then the one before it was whole once."""
+    """Return whether another frame begins somewhere in the rest of a log: then the one before it was once complete."""
     rest, place = file.read(), -1
     while (place := rest.find(MARK, place + 1)) >= 0:
         if _lengths(rest[place : place + HEADER.size]) is not None:
@@ -195,7 +195,7 @@ def _parse(text: bytes, path: Path) -> list[Addition]:
 
 
 def damaged(path: Path, why: str) -> EbertError:
-    """Return the error for a log that is not as it was written."""
+    """Return the error for a damaged log."""
     return EbertError(f"{path} is damaged ({why}); restore it, or remove it and lose what was added to the store")
 
 
@@ -207,10 +207,10 @@ def _of_another_store(path: Path, width: int, dimension: int) -> EbertError:
 
 
 def from_sqlite(path: Path, dimension: int) -> bytes:
-    """Return the log that has what version 0.1 added.
+    """Return a log with the additions of version 0.1.
 
-    A journal beside the file is of a writer that died. Playing it would be SQLite's business, but it may have come with
-    the file from elsewhere, and then could do harm.
+    A journal beside the file was left by a writer that died. SQLite would replay it, but it may have come with the file
+    from elsewhere, and could then do harm.
     """
     for journal in (path.with_name(f"{OLD}-journal"), path.with_name(f"{OLD}-wal")):
         if journal.is_file() and journal.stat().st_size:

@@ -1,4 +1,4 @@
-"""Finding entities by whatever people call them, in a store and among the entities added to it."""
+"""Find entities by any of their names, in a store and among the entities added to it."""
 
 import difflib
 import re
@@ -15,17 +15,17 @@ from ebert.vectors.catalogue import PAGE, Catalogue
 from ebert.vectors.entity import Candidate, Entity, Spelling
 from ebert.wikipedia.tokens import WordsOf, words_of
 
-COMPARED = 400  # titles looked at for each way of missing a title
+COMPARED = 400  # titles to compare for each way of mistyping a title
 WORDS, LETTERS = 8, 100  # of a title that are searched for
 CLOSE = 0.4  # the least likeness of a title worth showing
 
 _WORD = re.compile(r"[^\W_]+")
-_APART = re.compile(r"\s*\([^()]*\)$")  # what tells a title from others of the same name
+_APART = re.compile(r"\s*\([^()]*\)$")  # what distinguishes a title from others of the same name
 
 # Entities `e` of some tables with a condition, among what was added.
 LATER = "SELECT e.title, e.row, e.count, e.wikidata, 1{more} FROM {source} WHERE {condition}"
-# The same among those that the store was made with: as they are now, so without removed ones, and `t` for each that
-# was merged into it.
+# The same among those that the store was made with, in their current state: without removed ones, and with `t` for each
+# that was merged into it.
 MADE = (
     "SELECT t.title, coalesce(a.row, t.row), iif(a.row IS NULL, t.count, a.count),"
     " iif(a.row IS NULL, t.wikidata, a.wikidata), a.row IS NOT NULL{more}"
@@ -73,7 +73,7 @@ NAMED_SO = (
     "SELECT s.surface, e.title FROM added.surfaces s JOIN added.entities e ON e.row = s.row WHERE s.key = ?1"
     " ORDER BY s.surface"
 )
-LONGER = " UNION ALL ".join(  # the first keys that do not come before some letters
+LONGER = " UNION ALL ".join(  # the first keys that do not sort before some letters
     f"SELECT * FROM (SELECT {column} FROM {table} WHERE {column} >= ?1 ORDER BY {column} LIMIT 1)"
     for table, column in (("surfaces", "surface"), ("keys", "key"), ("added.surfaces", "key"))
 )
@@ -89,19 +89,19 @@ class Lookup:
 
     def __init__(self, catalogue: Catalogue, overlay: Overlay, *, lowercase: bool, tokeniser: str) -> None:
         self.catalogue, self.overlay = catalogue, overlay
-        self.lowercase = lowercase  # whether all words are in lower case
-        self.tokeniser = tokeniser  # the name of the one that made the words
+        self.lowercase = lowercase  # whether all words of the store are in lower case
+        self.tokeniser = tokeniser  # the name of the tokeniser that made the words
 
     def words_of(self, text: str) -> list[str]:
-        """Return the words of a text, written as those of the store are."""
+        """Return the words of a text, written as in the store."""
         return words_of(text, lowercase=self.lowercase, by=self.tokeniser)
 
     def find(self, name: str) -> Entity | None:
         """Return the entity with this name, or None.
 
         The name may be a title with blanks or underscores, with its first letter in lower case, a redirect, the URL of
-        a Wikipedia page, or a Wikidata id where the store knows ids. Titles go before redirects, and both before ids;
-        last come the ids that somebody's own knowledge base gave to entities.
+        a Wikipedia page, or a Wikidata id if the store knows ids. Titles go before redirects, and both before Wikidata
+        ids. The ids from your own knowledge base come last.
         """
         if exact := self.first(TITLED, name):  # most names are titles as they are
             return exact
@@ -125,24 +125,24 @@ class Lookup:
         return found
 
     def find_many(self, names: Iterable[str]) -> dict[str, Entity]:
-        """Return the entities that there are for some names, each looked up once."""
+        """Return the entities that exist for some names; look up each name once."""
         found = {name: self.find(name) for name in dict.fromkeys(names)}
         return {name: entity for name, entity in found.items() if entity is not None}
 
     def find_id(self, id: str) -> Entity | None:  # noqa: A002
-        """Return the entity that was added with this own id, or None. Unlike `find`, it never takes it for a title."""
+        """Return the entity that was added with this own id, or None. Unlike `find`, never take it for a title."""
         return self.first(IDENTIFIED, id.strip())
 
     def find_wikidata(self, number: int) -> Entity | None:
-        """Return the entity with this Wikidata id (60 for Q60), or None. Unlike `find`, it tries nothing else."""
+        """Return the entity with this Wikidata id (60 for Q60), or None. Unlike `find`, try nothing else."""
         return self.first(NUMBERED, number)
 
     def hidden(self) -> set[int]:
-        """Return the rows of the store that are no entities of their own: replaced, removed or merged into others."""
+        """Return the rows of the store that are not entities of their own: replaced, removed or merged into others."""
         return self.overlay.hidden() | {merge.row for merge in self.catalogue.merged}
 
     def merged(self) -> list[tuple[str, str, str]]:
-        """Return the titles that were merged into others, the titles of these, and by what rule."""
+        """Return the titles that were merged into others, the titles of the others, and the rules."""
         query = (
             "SELECT e.title, t.title, g.why FROM merged g JOIN entities e ON e.row = g.row"
             " JOIN entities t ON t.row = g.into_row WHERE e.title > ? ORDER BY e.title"
@@ -150,7 +150,7 @@ class Lookup:
         return list(self.catalogue.pages(query, ""))
 
     def made(self, title: str) -> Entity | None:
-        """Return the entity of this title that the store was made with, whatever became of it, or None."""
+        """Return the entity of this title that the store was made with, even if it was replaced or removed, or None."""
         found = self.catalogue.rows("SELECT title, row, count, wikidata FROM entities WHERE title = ?", (title,))
         return Entity(*found[0]) if found else None
 
@@ -169,9 +169,9 @@ class Lookup:
         return found[0] if found else None
 
     def aliases(self, entity: Entity, count: int = 50) -> list[str]:
-        """Return other names that find an entity, in the order of their letters.
+        """Return the other names that find an entity, in alphabetical order.
 
-        Of a store all redirects are gone through, which takes a second for ten million.
+        This scans all redirects of a store, which takes a second for ten million.
         """
         found = self._of(entity, f"SELECT title FROM {{}}redirects WHERE row = ? LIMIT {int(count)}")
         merged = "SELECT e.title FROM merged g JOIN entities e ON e.row = g.row WHERE g.into_row = ?"
@@ -180,7 +180,7 @@ class Lookup:
         return sorted(set(found))[:count]
 
     def _of(self, entity: Entity, query: str) -> list[Any]:
-        """Return what a query gives for the row of an entity, and for the row that it took the place of."""
+        """Return the result of a query for the row of an entity, and for the row that it replaced."""
         made: int | None = entity.row
         found = []
         if entity.added:
@@ -196,7 +196,7 @@ class Lookup:
         return found[0] if found else None
 
     def word_count(self, word: str) -> int | None:
-        """Return how often a word occurred in the text the vectors come from, where known."""
+        """Return how often a word occurred in the text the vectors come from, if known."""
         found = self.catalogue.word(word)
         return found[1] if found else None
 
@@ -209,23 +209,23 @@ class Lookup:
         yield from self.catalogue.pages("SELECT title, row FROM redirects WHERE title > ? ORDER BY title", "")
 
     def added(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Yield the entities that were added to the store: titles and vectors."""
+        """Yield the titles and vectors of the entities that were added to the store."""
         yield from ((entity.title, vector) for entity, vector in self.overlay.all())
 
     def added_names(self) -> Iterator[tuple[int | str | None, ...]]:
-        """Yield titles, counts, Wikidata and own ids, aliases and surfaces of what was added, to compare them."""
+        """Yield titles, counts, Wikidata and own ids, aliases and surfaces of added entities, for comparison."""
         return self.overlay.names()
 
     def unread_additions(self) -> int:
-        """Return the bytes at the end of the log of additions that are no whole addition."""
+        """Return the bytes at the end of the log of additions that are not a complete addition."""
         return self.overlay.unread()
 
     @property
     def stamp(self) -> tuple[int, int]:
-        """Another value after every addition, whoever made it: for those who keep what they looked up."""
+        """A value that changes after every addition, whoever made it, so that callers can invalidate their caches."""
         return self.overlay.stamp()
 
-    # Titles that are like a name
+    # Similar titles
 
     def suggest(self, name: str, count: int = 5) -> list[str]:
         """Return the titles closest to a name, the closest first."""
@@ -233,9 +233,9 @@ class Lookup:
         return [entity.title for entity in self.similar(name, forms[0], count)] if forms else []
 
     def similar(self, name: str, wanted: str, count: int, most: int = COMPARED) -> list[Entity]:
-        """Return the entities whose titles are most like `wanted`, of those that share words or beginnings with a name.
+        """Return the entities with titles most like `wanted`, among those that share words or beginnings with a name.
 
-        Last come those that look like others (`letters.oddity`), unless the wanted one does so too.
+        Titles that look like others (`letters.oddity`) come last, unless the wanted one does so too.
         """
         forms = titles.spellings(name)[:2]
         found = {one.title: one for form in forms for one in self._sharing(form, most)}
@@ -251,18 +251,18 @@ class Lookup:
         return [found[title] for title in order[:count]]
 
     def matching(self, match: str, most: int) -> list[Entity]:
-        """Return entities by an FTS5 query over the words of their titles: some that were added, and some others."""
+        """Return some added and some other entities by an FTS5 query over the words of their titles."""
         with self.overlay.session().lock:
             for statement in SEARCHABLE:
                 self.overlay.rows(statement)
         return [entity for query in MATCHING for entity in self.select(query, match, most)]
 
     def _sharing(self, title: str, most: int) -> Iterator[Entity]:
-        """Yield entities whose titles share words or a beginning with `title`, in no order; `most` of each kind."""
+        """Yield entities whose titles share words or a beginning with `title`, unsorted, up to `most` of each kind."""
         for match in _searches(words_in(title)):
             yield from self.matching(match, most)
         for query in BEGINNING:
-            for length in range(min(len(title), LETTERS), 1, -1):  # a slip of the pen later on in the title
+            for length in range(min(len(title), LETTERS), 1, -1):  # a typing error later in the title
                 found = self.select(query, title[:length], title[:length] + "\U0010ffff", most)
                 yield from found
                 if len(found) == most:
@@ -299,7 +299,7 @@ class Lookup:
     def written(self, key: str) -> list[Spelling]:
         """Return all that is known of the surfaces with a key (`ebert.wikipedia.tokens.surface_key`).
 
-        Of a single word that is one, those spellings come along that nobody linked, with how often they occur.
+        For a single word, include the spellings that nobody linked, with their occurrences.
         """
         if not key:
             return []
@@ -324,17 +324,17 @@ class Lookup:
         return found
 
     def _occurrences(self, words: Collection[str]) -> dict[str, int]:
-        """Return how often some words occur in the text the vectors come from, where known."""
+        """Return how often some words occur in the text the vectors come from, if known."""
         query = f"SELECT word, count FROM words WHERE word IN ({', '.join('?' * len(words))}) AND count IS NOT NULL"
         return dict(self.catalogue.rows(query, tuple(words)))
 
     def continues(self, start: str) -> bool:
-        """Return whether the key of a surface begins with these letters: a search for surfaces stops if not."""
+        """Return whether the key of some surface begins with these letters. If not, a search for surfaces stops."""
         self.catalogue.ensure_keys()
         return any(key.startswith(start) for (key,) in self.overlay.rows(LONGER, (start,)))
 
     def _meaning(self, surface: str) -> tuple[int, dict[Entity, int], set[Entity]]:
-        """Return how often a surface occurs, how often it means what, and what it means because it was added so."""
+        """Return how often a surface occurs, how often it means each entity, and which entities were added with it."""
         words = " ".join(self.words_of(surface))
         meant: dict[Entity, int] = {}
         if found := self.overlay.rows("SELECT id, occurrences FROM surfaces WHERE surface = ?", (words,)):
@@ -358,7 +358,7 @@ def surface_of(name: str, words_of: WordsOf = words_of) -> str:
 
 
 def plain_name(title: str) -> str:
-    """Return a title without what is in brackets at its end, which nobody writes in running text.
+    """Return a title without the brackets at its end, which nobody writes in running text.
 
     >>> plain_name("Paris, Texas (film)")
     'Paris, Texas'
@@ -367,18 +367,18 @@ def plain_name(title: str) -> str:
 
 
 def words_in(title: str) -> list[str]:
-    """Return the words of a title, those that are searched for."""
+    """Return the words of a title that are searched for."""
     return _WORD.findall(title)[:WORDS]
 
 
 def _searches(words: list[str]) -> Iterator[str]:
-    """Yield FTS5 queries for the ways in which a few words are written wrongly. Quoted, a word is never an operator."""
+    """Yield FTS5 queries for common ways of mistyping a few words. A quoted word is never an operator."""
     quoted = [f'"{word}"' for word in words]
     if words:
-        yield " ".join(quoted)  # all are right: their order, case, accents or punctuation are not
+        yield " ".join(quoted)  # all words are right, but their order, case, accents or punctuation is not
     if len(words) > 1:
         for index in range(len(words)):  # all but one
             yield " ".join(quoted[:index] + quoted[index + 1 :])
-    # All go wrong after their beginnings. Beginnings of one or two letters would match half of Wikipedia.
+    # All are wrong after their beginnings. Beginnings of one or two letters would match half of Wikipedia.
     if starts := [f'"{word[:3]}"*' for word in words if len(word) > 3]:
         yield " ".join(starts)

@@ -1,10 +1,10 @@
-"""Matrices on disk: one tensor named ``vectors`` in a safetensors file, written row by row and read by memory map.
+"""Matrices on disk: one tensor named ``vectors`` in a safetensors file, written row by row and memory-mapped.
 
 A quantised matrix has two tensors, ``codebook`` and ``codes`` (`ebert.vectors.quantised`).
 
-The safetensors library writes arrays that are whole in memory and reads contiguous slices. A store is larger than
-memory while it is made, and single rows are all that is wanted of it later, so the header (a length and a line of JSON)
-is read and written here. The files are ordinary safetensors files.
+The safetensors library writes arrays that are completely in memory, and reads contiguous slices. A store may be larger
+than memory while it is made, and later only single rows are needed. So the header (a length and a line of JSON) is read
+and written here. The files are ordinary safetensors files.
 """
 
 import contextlib
@@ -31,8 +31,8 @@ DTYPES: dict[str, tuple[str, np.dtype[Any]]] = {
 TENSORS = {"vectors": ("F32", "F16"), "codebook": ("F16",), "codes": ("U8",)}  # and the kinds of number of each
 Matrix = NDArray[Any] | Quantised
 
-LARGEST = 1 << 48  # bytes of data, or rows, or numbers in a row: no disk has more
-LONGEST_HEADER = 1 << 20  # bytes: others may have put a text into it, but hardly a book
+LARGEST = 1 << 48  # bytes of data, or rows, or numbers in a row: no disk holds more
+LONGEST_HEADER = 1 << 20  # bytes: other programs may have added some text, but hardly more than this
 _HEADER_BYTES = 248  # room for any shape, padded with blanks: the data begins at byte 256, aligned
 
 
@@ -54,10 +54,10 @@ class MatrixWriter:
         return stored
 
     def checked(self, rows: NDArray[Any], names: Sequence[object]) -> NDArray[Any]:
-        """Return rows as they are stored. Raise `EbertError` if one has a value that cannot be."""
+        """Return rows as they are stored. Raise `EbertError` if one has an impossible value."""
         if rows.ndim != 2 or rows.shape[1] != self.dimension:
             raise EbertError(f"vectors of shape {rows.shape} do not fit a store of dimension {self.dimension}")
-        name = "float16" if self._dtype == "pq" else self._dtype  # as codebooks are
+        name = "float16" if self._dtype == "pq" else self._dtype  # like codebooks
         dtype = DTYPES[name][1]
         with np.errstate(over="ignore"):  # seen below
             stored = np.ascontiguousarray(rows, dtype=dtype)
@@ -83,8 +83,8 @@ class MatrixWriter:
         self._file.close()
 
     def close(self) -> None:
-        """Let go of the file, finished or not."""
-        with contextlib.suppress(OSError):  # on a full disk, what is left in the buffer fails once more
+        """Close the file, finished or not."""
+        with contextlib.suppress(OSError):  # on a full disk, writing the rest of the buffer fails again
             self._file.close()
 
 
@@ -103,7 +103,7 @@ class QuantisedWriter(MatrixWriter):
             self._begin(codebook)
 
     def append(self, rows: Matrix, names: Sequence[object]) -> NDArray[Any]:
-        """Add rows, shape (names, dimension), and return what is stored of them."""
+        """Add rows, shape (names, dimension), and return them as stored."""
         if self._waiting is not None:
             return self._waiting.append(np.asarray(rows), names)
         if isinstance(rows, Quantised) and rows.codebook is self._codebook:
@@ -115,7 +115,7 @@ class QuantisedWriter(MatrixWriter):
         return codes
 
     def finish(self) -> None:
-        """Quantise what waits, finish the file and flush it to the disk."""
+        """Quantise the waiting rows, finish the file and flush it to the disk."""
         if self._waiting is not None:
             waiting, self._waiting = self._waiting, None
             waiting.finish()
@@ -134,7 +134,7 @@ class QuantisedWriter(MatrixWriter):
         self._end(tensors)
 
     def close(self) -> None:
-        """Let go of the files, finished or not."""
+        """Close the files, finished or not."""
         if self._waiting is not None:
             self._waiting.close()
         super().close()
@@ -147,10 +147,10 @@ class QuantisedWriter(MatrixWriter):
 def open_matrix(path: Path, *, scattered: bool = False) -> Matrix:
     """Map a matrix into memory: no row is read until it is used.
 
-    The system reads far ahead, which is right for whoever goes through all rows. `scattered` tells it not to, for
-    single rows here and there.
+    The system reads far ahead, which suits a pass over all rows. `scattered` turns that off, for single rows here and
+    there.
     """
-    if not path.is_file():  # nor a pipe, which would be waited for
+    if not path.is_file():  # nor a pipe, which would block
         raise EbertError(f"{path} is missing; restore it or make the store again")
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -194,7 +194,7 @@ def open_matrix(path: Path, *, scattered: bool = False) -> Matrix:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of some keys and values, unless a key is given twice: others may read the other one."""
+    """Return the object of some keys and values. Refuse a repeated key: other programs may read its other value."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a key is given twice")

@@ -1,4 +1,4 @@
-"""Nearest neighbours by cosine: one pass over a matrix in chunks, keeping only the best so far."""
+"""Find nearest neighbours by cosine in one pass over a matrix, in chunks, keeping only the best so far."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from ebert.errors import EbertError
 from ebert.vectors.matrix import Matrix
 
 CHUNK_BYTES = 1 << 20  # of float32: stays in a core's own cache from the first to the last of the steps below
-# Sums of squares that single precision is enough for. Below, numbers get lost; above, a sum may be infinite, or a
-# number may be half precision's infinity, which `_single` takes for 65,536.
+# Sums of squares for which single precision is enough. Below, numbers underflow; above, a sum may be infinite, or a
+# number may be half precision's infinity, which `_single` reads as 65,536.
 _LOW, _HIGH = 1e-20, 2.0**31
 _TINY = 1e-300  # a vector of zeros is near nothing
 _SIGN_AND_NUMBER = np.uint32(0x8FFFE000).view(np.int32)
@@ -25,15 +25,15 @@ def nearest(matrix: Matrix, queries: NDArray[np.float32], top: int) -> tuple[NDA
         raise EbertError("a vector with a value that is infinite or not a number has no neighbours")
     exact = queries.astype(np.float64)
     exact /= np.maximum(np.linalg.norm(exact, axis=1, keepdims=True), _TINY)
-    with np.errstate(all="ignore"):  # what comes of odd rows is replaced
+    with np.errstate(all="ignore"):  # results of odd rows are replaced
         rows, best = _search(matrix, exact, min(top, len(matrix)))
-    order = np.lexsort((rows, -best), axis=1)  # of equals the first row goes first, whatever the chunks
+    order = np.lexsort((rows, -best), axis=1)  # of equals the first row comes first, however rows are chunked
     order = order[:, : np.isfinite(best).all(axis=0).sum()]
     return np.take_along_axis(rows, order, axis=1), np.take_along_axis(best, order, axis=1).clip(-1, 1)
 
 
 def _search(matrix: Matrix, exact: NDArray[np.float64], top: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the best rows for queries of length 1, in no order, and their cosines."""
+    """Return the best rows for queries of length 1, unsorted, and their cosines."""
     queries = exact.astype(np.float32)
     rows = np.zeros((len(queries), 0), np.int64)
     best = np.zeros((len(queries), 0), np.float32)
@@ -51,7 +51,7 @@ def _search(matrix: Matrix, exact: NDArray[np.float64], top: int) -> tuple[NDArr
             continue  # as with nearly all chunks of a large matrix
         best = np.concatenate([best, scores[:, better]], axis=1)
         rows = np.concatenate([rows, np.broadcast_to(start + better, (len(queries), len(better)))], axis=1)
-        if best.shape[1] >= 2 * top:  # sorting is what takes long
+        if best.shape[1] >= 2 * top:  # sorting takes most of the time
             rows, best = _cut(rows, best, top)
             least = best.min(axis=1, keepdims=True)
     return _cut(rows, best, top)
@@ -63,7 +63,7 @@ def _cut(rows: NDArray[np.int64], best: NDArray[np.float32], top: int) -> tuple[
 
 
 def _careful(queries: NDArray[np.float64], rows: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the cosines of rows that single precision is not enough for; that of one that is not finite is -inf."""
+    """Return the cosines of rows for which single precision is not enough; -inf for rows that are not finite."""
     numbers = rows.astype(np.float64)
     whole = np.isfinite(numbers).all(axis=1)
     numbers[~whole] = 0
@@ -75,9 +75,9 @@ def _careful(queries: NDArray[np.float64], rows: NDArray[Any]) -> NDArray[np.flo
 def _single(chunk: NDArray[Any]) -> NDArray[np.float32]:
     """Return a chunk in single precision.
 
-    numpy converts half precision number by number. Moving the bits of all numbers at once to where single precision has
-    them, and making up for the exponent's other zero point, takes a third of the time. It is exact for all but
-    infinities and what is not a number, which become 65,536 or more.
+    numpy converts half precision number by number. Moving the bits of all numbers at once to their places in single
+    precision, and correcting for the different zero point of the exponent, takes a third of the time. It is exact for
+    all but infinities and what is not a number, which become 65,536 or more.
     """
     if chunk.dtype != np.dtype("<f2") or not chunk.flags.c_contiguous:
         return np.asarray(chunk, np.float32)

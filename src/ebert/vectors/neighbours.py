@@ -1,8 +1,8 @@
-"""The nearest words and entities, by cosine or corrected for hubs: vectors that are near to a great many others.
+"""Find the nearest words and entities, by cosine or corrected for hubs (vectors that are near to a great many others).
 
 The correction is CSLS (Conneau et al., Word translation without parallel data, 2018): 2 cos(x, y) - r(x) - r(y), where
-r is the mean cosine of a vector to its nearest neighbours. It is computed for some hundred nearest by cosine, and r is
-estimated from a sample of all vectors, so that it costs little. `experiments/hubs.py` compares it with other ways.
+r is the mean cosine of a vector to its nearest neighbours. It is computed only for some hundred nearest by cosine, and
+r is estimated from a sample of all vectors, so it costs little. `experiments/hubs.py` compares it with other ways.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from ebert.vectors.nearest import nearest_rows
 if TYPE_CHECKING:
     from ebert.vectors.store import Vectors
 
-# The nearest by cosine, among which hubs are told from neighbours: the more, the more vectors there are to search.
+# The number of nearest by cosine in which hubs are looked for. It grows with the number of vectors to search.
 POOL, LARGE_POOL, ROWS_EACH = 100, 500, 2000
 SAMPLE = 1000  # vectors that r is estimated from
 NEAR = 10  # of them
@@ -36,7 +36,7 @@ class RowSample:
 
     def __init__(self, matrix: Matrix, size: int = SAMPLE) -> None:
         rows = np.unique(np.linspace(0, max(0, len(matrix) - 1), min(size, len(matrix))).astype(np.int64))
-        with np.errstate(invalid="ignore"):  # what is not a number is left out
+        with np.errstate(invalid="ignore"):  # rows that are not numbers are left out
             vectors = np.asarray(matrix[rows], np.float64)
         whole = np.isfinite(vectors).all(axis=1)
         self.rows, self.units = rows[whole], _units(vectors[whole])  # (sample,), (sample, dimension)
@@ -86,7 +86,7 @@ def find_neighbours(
 
 
 def _asked(store: "Vectors", query: str | ArrayLike, *, word: bool) -> _Found:
-    """Return what is asked about; the row of a vector is -1."""
+    """Return what the query is about; a plain vector has the row -1."""
     if not isinstance(query, str):
         return _Found("entities", -1, 1.0, checked(query, store.dimension, "the vector"))
     if word:

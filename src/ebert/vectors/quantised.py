@@ -1,7 +1,7 @@
 """Product quantisation (Jégou et al., 2011): a byte for every four numbers of a vector.
 
-The numbers of a row are cut into groups of WIDTH. Of each group a codebook has 256 typical ones, found by k-means, and
-the byte says which of them is nearest. Rows are looked up in the codebook when they are asked for.
+The numbers of a row are cut into groups of WIDTH. A codebook has 256 typical groups, found by k-means, and the byte of
+a group says which of them is nearest. Rows are decoded when they are read.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 WIDTH, CENTROIDS = 4, 256
-SAMPLE, ROUNDS = 1 << 15, 12  # of k-means: more of either change the cosine to what was quantised by less than 0.001
+SAMPLE, ROUNDS = 1 << 15, 12  # of k-means: more of either changes the cosine to the original by less than 0.001
 BLOCK = 1 << 9  # points compared with all centroids at a time: half a megabyte, which stays in a core's own cache
 SEED = 11
 
@@ -59,7 +59,7 @@ def make_codebook(sample: NDArray[Any]) -> NDArray[np.float16]:
                 nearest = _nearest(points, centroids)
                 sizes = np.bincount(nearest, minlength=CENTROIDS)
                 sums = np.stack([np.bincount(nearest, column, CENTROIDS) for column in points.T], axis=1)
-                unused = points[random.integers(len(points), size=CENTROIDS)]  # one that is nearest to none moves
+                unused = points[random.integers(len(points), size=CENTROIDS)]  # an unused centroid moves
                 centroids[:] = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], unused)
     return book.transpose(1, 0, 2).reshape(CENTROIDS, -1)[:, :dimension].astype(np.float16)
 
@@ -86,7 +86,7 @@ def _nearest(points: NDArray[np.float32], centroids: NDArray[np.float32]) -> NDA
 
 
 def _groups(vectors: NDArray[Any]) -> NDArray[np.float32]:
-    """Return the groups of numbers of vectors, shape (groups, vectors, WIDTH); what the last lacks is zero."""
+    """Return the groups of numbers of vectors, shape (groups, vectors, WIDTH); pad the last one with zeros."""
     rows, dimension = vectors.shape
     padded = np.zeros((rows, groups_of(dimension) * WIDTH), np.float32)
     padded[:, :dimension] = vectors

@@ -30,7 +30,7 @@ from ebert.wikipedia.tokens import DEFAULT
 if TYPE_CHECKING:
     from ebert.wikipedia.corpus import Corpus
 
-ATTEMPTS = 5  # at opening a store that another process is replacing at the moment
+ATTEMPTS = 5  # at opening a store that another process is replacing
 
 
 class Vectors(Lookup):
@@ -73,7 +73,7 @@ class Vectors(Lookup):
             try:
                 store = cls(folder, layout.StoreInfo.read(folder))
             except (EbertError, FileNotFoundError):
-                files.recover(folder)  # where folders are not swapped in one step, there is none for a moment
+                files.recover(folder)  # if folders cannot be swapped in one step, there is no store for a moment
                 if layout.identity(folder) == before:
                     raise
             else:
@@ -133,7 +133,7 @@ class Vectors(Lookup):
 
     @property
     def fingerprint(self) -> str:
-        """What a model checks: a hash of the words and their vectors, the part that an alignment depends on."""
+        """A hash for models to check: of the words and their vectors, on which an alignment depends."""
         return self.info.words_sha256
 
     def __len__(self) -> int:
@@ -156,7 +156,7 @@ class Vectors(Lookup):
         return whole(np.array(row, np.float32)[None], [entity.title])[0]
 
     def __repr__(self) -> str:
-        """Show where it is and how large."""
+        """Show the place and size of the store."""
         sizes = f"{self.info.words:,} words, {len(self):,} entities, dimension {self.dimension}"
         return f"<Vectors {self.path.name}: {sizes}>"
 
@@ -166,12 +166,12 @@ class Vectors(Lookup):
 
     @property
     def shared(self) -> bool:
-        """Whether it is the starter, which never changes: additions go with this object, or into a `copy`."""
+        """Whether it is the starter, which never changes: additions end with this object, or go into a `copy`."""
         return self.overlay.shared
 
     @property
     def temporary(self) -> bool:
-        """Whether the store, or what was added to it, goes when the object does."""
+        """Whether the store, or its additions, end with this object."""
         return self.overlay.temporary
 
     # Vectors
@@ -198,8 +198,8 @@ class Vectors(Lookup):
     ) -> list[Neighbour]:
         """Return the nearest entities, words or both to an entity (or, with `word`, a word, or a vector).
 
-        The thing itself is left out. By `csls`, things that are near to everything count as less near than by their
-        `cosine`: see `ebert.vectors.neighbours`.
+        The thing itself is left out. With `csls`, things that are near to everything rank lower than with `cosine`: see
+        `ebert.vectors.neighbours`.
         """
         return find_neighbours(self, query, top=top, kind=kind, word=word, by=by)
 
@@ -212,14 +212,15 @@ class Vectors(Lookup):
     def complete(self, typed: str, count: int = 8) -> list[Entity]:
         """Return the entities that somebody who is typing a name may mean, the most likely first.
 
-        First those whose titles begin so, whatever the case and the accents, the most linked ones first; then by
-        redirects, by words within titles, and if no name begins so, by likeness. The first call sorts all names.
+        Titles that begin with the text come first, whatever the case and the accents, the most linked ones first. Then
+        come matches by redirects, by words within titles, and if no name begins with the text, by likeness. The first
+        call sorts all names.
         """
         return self.autocomplete(typed, count)
 
     @cached_property
     def autocomplete(self) -> Autocomplete:
-        """What completes names."""
+        """The object that completes names."""
         return Autocomplete(self)
 
     # Changing
@@ -235,11 +236,11 @@ class Vectors(Lookup):
         id: str | None = None,  # noqa: A002
         replace: bool = False,
     ) -> Entity:
-        """Add an entity under a title. It is on disk, and there for every other reader, when this returns.
+        """Add an entity under a title. When this returns, it is on disk and visible to every other reader.
 
-        Give its vector, or a description: a paragraph of which the vector is made as training would have made it of
-        the opening of a page. `id` is any name that your own knowledge base has for it. Adding the same thing again
-        changes nothing. What is added to the starter, which never changes, goes with this object: see `shared`.
+        Pass its vector, or a description: a paragraph. The vector is made from it as training would make it from the
+        opening of a page. `id` is any name that your own knowledge base has for the entity. Adding the same thing again
+        changes nothing. The starter never changes: what is added to it ends with this object (see `shared`).
         """
         new = wanted(title, aliases, wikidata, id)
         if (vector is None) == (description is None):
@@ -249,7 +250,7 @@ class Vectors(Lookup):
         return add_entity(self, new, array, replace=replace, within=0.0 if description is None else DESCRIBED)
 
     def imagine(self, description: str) -> NDArray[np.float32]:
-        """Make the vector of an entity from a description, without adding it."""
+        """Return the vector of an entity from a description, without adding the entity."""
         return self._describer.vector(description)
 
     def add_many(
@@ -269,14 +270,14 @@ class Vectors(Lookup):
         return remove_entity(self, name)
 
     def copy(self, path: str | Path, *, overwrite: bool = False) -> "Vectors":
-        """Make a store of your own, with the additions of this one, and open it: at once, as big files are linked.
+        """Make a store of your own, with the additions of this one, and open it. It is fast, as big files are linked.
 
-        What is added to one of the two later is not in the other. A copy of the same store that is there already stays.
+        Later additions to one of the two are not in the other. An existing copy of the same store stays.
         """
         return copies.copy_store(self, path, overwrite=overwrite)
 
     def save(self, path: str | Path, *, dtype: str | None = None, overwrite: bool = False) -> "Vectors":
-        """Write the store to another folder, added entities among the others, and open it."""
+        """Write the store, including added entities, to another folder, and open it."""
         target = Path(path).absolute()
         here = target.resolve() == self.path.resolve()
         if here and not overwrite:
@@ -284,8 +285,8 @@ class Vectors(Lookup):
         if here and self.shared:
             raise _names.shared_store(self.path)
         matrix = self.entity_matrix
-        codebook = matrix.codebook if isinstance(matrix, Quantised) else None  # so that nothing changes by being saved
-        # In its own place nobody may add meanwhile, as that would be lost.
+        codebook = matrix.codebook if isinstance(matrix, Quantised) else None  # so that saving changes nothing
+        # When it is saved in its own place, nobody may add in the meantime, as that would be lost.
         with (
             self.overlay.alone() if here else nullcontext(),
             writing(
@@ -300,7 +301,7 @@ class Vectors(Lookup):
     def _describer(self) -> Describer:
         return Describer(self.catalogue, self.word_outputs, self.info.made, self.words_of)
 
-    # All of it
+    # The whole store
 
     def chunks(self, kind: Kind) -> Iterator[tuple[list[str], NDArray[Any]]]:
         """Yield all words or entities that the store was made with in the order of their rows: names and vectors."""
@@ -337,7 +338,7 @@ class Vectors(Lookup):
     # Housekeeping
 
     def verified(self) -> Self:
-        """Return the store itself, or raise `EbertError` if a file is not what it was when the store was made."""
+        """Return the store itself. Raise `EbertError` if a file has changed since the store was made."""
         if not self.info.sha256:
             raise EbertError(f"{self.path} has no hashes to verify: save it again with this version of ebert")
         if damaged := self.info.damaged(self.path):

@@ -1,4 +1,4 @@
-"""Tables of Wikidata ids and titles, for data that has ids where a store has few of its own."""
+"""Tables of Wikidata ids and titles, for data with ids when a store knows few."""
 
 import json
 from collections.abc import Iterator

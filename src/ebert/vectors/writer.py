@@ -1,4 +1,4 @@
-"""Making a store: names and vectors come in batches, in bounded memory, into a folder that appears when it is whole."""
+"""Make a store from batches of names and vectors, in bounded memory. The folder appears when it is complete."""
 
 import hashlib
 import sqlite3
@@ -21,8 +21,8 @@ from ebert.vectors.catalogue import PAGE, SCHEMA, SEARCH, Kind, Merge, Surface, 
 from ebert.vectors.matrix import Matrix, MatrixWriter, QuantisedWriter
 from ebert.wikipedia.tokens import surface_key
 
-EXAMPLES = 10  # of dropped names that store.json keeps
-# Nobody reads a catalogue that is being made, so speed goes before safety.
+EXAMPLES = 10  # dropped names of each kind that store.json keeps
+# Nobody reads a catalogue while it is being made, so speed matters more than safety.
 FAST = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000;"
 INSERT = {
     "words": "INSERT OR IGNORE INTO words VALUES (:row, :name, :count)",
@@ -182,7 +182,7 @@ class StoreWriter:
 def insert_surfaces(connection: sqlite3.Connection, surfaces: Iterable[Surface], first: int = 0) -> tuple[int, int]:
     """Put surfaces into a catalogue under construction, numbered from `first` on.
 
-    Return the number after the last, and how many were left out because they have no letters, so that no text has them.
+    Return the number after the last, and how many were left out because they have no letters and so occur in no text.
     """
     given, nameless = iter(surfaces), 0
     while batch := list(islice(given, PAGE)):
@@ -203,7 +203,7 @@ def insert_surfaces(connection: sqlite3.Connection, surfaces: Iterable[Surface],
 
 
 def _integers(numbers: Iterable[int | None] | None, length: int, what: str) -> list[int | None]:
-    """Return plain integers, of which SQLite takes no other kind, one for each name."""
+    """Return plain integers, the only kind that SQLite takes, one for each name."""
     given = [None if number is None else int(number) for number in ([None] * length if numbers is None else numbers)]
     if len(given) != length:
         raise EbertError(f"{len(given)} {what} for {length} names: every name needs one, which may be None")
@@ -222,8 +222,8 @@ def writing(
 ) -> Iterator[StoreWriter]:  # fmt: skip
     """Make a store at `path`: the block fills the writer and calls its `finish`.
 
-    Until then everything is in a temporary folder beside it, and whatever was at `path` stays. `codebook` is for the
-    dtype pq, if not one of its own.
+    Until then everything is in a temporary folder beside it, and whatever was at `path` stays. `codebook` is used for
+    the dtype pq instead of a new one.
     """
     refuse(path, overwrite=overwrite)
     try:
@@ -247,7 +247,7 @@ def fill_from_arrays(
     dtype: str,
     licence: str,
 ) -> None:
-    """Make a store of names, arrays of shape (names, dimension), and counts."""
+    """Make a store from names, arrays of shape (names, dimension), and counts."""
     arrays: dict[Kind, NDArray[Any]] = {}
     for kind, (names, vectors, _) in parts.items():
         if vectors is not None:

@@ -1,8 +1,8 @@
-"""Building a corpus from dumps: pieces to parts on all cores, parts to a corpus, words of links to a mention table.
+"""Build a corpus from dumps: pieces to parts on all cores, parts to a corpus, words of links to a mention table.
 
-Parts stand in a folder beside the corpus while it is built (`corpus.parts`). A build that was stopped goes on with
-those it finds there. Pieces are shared out to worker processes, or to a cluster; a page that lies across the cut
-between two pieces is put together when all of them are read, and becomes a piece of a part of its own, a seam.
+While the corpus is built, its parts are in a folder beside it (`corpus.parts`). A build that was stopped continues with
+the parts it finds there. Pieces are distributed to worker processes, or to a cluster. A page that lies across the cut
+between two pieces is put together when all pieces are read; it becomes a separate piece, a seam.
 """
 
 import itertools
@@ -65,8 +65,8 @@ def build_corpus(
 ) -> Corpus:
     """Build a corpus of MediaWiki exports at `out`, or go on building it.
 
-    `options` are those of `CorpusOptions`. `run` shares the pieces of dumps out in another way than to processes of
-    this machine, such as to a cluster (`ebert.bulk.ray.RayTasks`); the corpus is the same.
+    `options` are those of `CorpusOptions`. `run` distributes the pieces of dumps elsewhere than to processes of this
+    machine, for example to a cluster (`ebert.bulk.ray.RayTasks`); the corpus is the same.
     """
     began = time.monotonic()
     target, chosen = Path(out), CorpusOptions(**options)
@@ -103,7 +103,7 @@ def build_corpus(
 
 
 def look_at(dumps: Sequence[str | Path]) -> list[tuple[Dump, Site]]:
-    """Find out what the files are; raise `EbertError` if one is no dump, is given twice or has another language."""
+    """Find out what the files are; raise `EbertError` if one is not a dump, is given twice or has another language."""
     if not dumps:
         raise EbertError("a corpus needs at least one dump")
     looked: dict[Path, tuple[Dump, Site]] = {}
@@ -123,7 +123,7 @@ def look_at(dumps: Sequence[str | Path]) -> list[tuple[Dump, Site]]:
 def _parts_folder(
     out: Path, looked: list[tuple[Dump, Site]], options: CorpusOptions, *, overwrite: bool
 ) -> Iterator[Path]:
-    """Open the folder of parts beside a corpus; parts of another build are removed, if that is allowed."""
+    """Open the folder of parts beside a corpus; remove parts of another build, if that is allowed."""
     folder = out.absolute().with_name(f"{out.absolute().name}.parts")
     identity = {
         "dumps": [{"name": dump.path.name, "size": dump.size, "changed": dump.changed} for dump, _ in looked],
@@ -141,7 +141,7 @@ def _parts_folder(
 
 
 def _make_parts(readers: "list[_Reader]", run: Run, advance: Advance) -> list[Path]:
-    """Make all parts of dumps that are not there yet; return the places of all, in the order of the text."""
+    """Make all missing parts of dumps; return the places of all parts, in the order of the text."""
     try:
         for task, _ in run(make_part, (task for reader in readers for task in reader.tasks())):
             if not task.path.exists():
@@ -165,7 +165,7 @@ def _make_parts(readers: "list[_Reader]", run: Run, advance: Advance) -> list[Pa
 
 @dataclass
 class _Reader:
-    """What is to be done for one of the dumps."""
+    """The work to do for one of the dumps."""
 
     dump: Dump
     site: Site
@@ -198,7 +198,7 @@ class _Reader:
             files.write_json(counted, {"pieces": len(self.paths)})
 
     def seams(self) -> Iterator[PieceTask]:
-        """Yield the pages that lay across cuts, as pieces of their own that come after all others."""
+        """Yield the pages that lay across cuts, as separate pieces that come after all others."""
         if self.dump.kind in ("bz2", "gz"):  # cut behind pages only
             return
         xml, number = bytearray(), 0
@@ -234,7 +234,7 @@ def make_part(task: PieceTask) -> None:
     """Read the pages of a piece and write them as a part."""
     if task.site not in _sites:
         _sites.append(task.site)
-    # The site as it was met first: it remembers where links lead, which saves half the work with titles.
+    # The site object that this process met first: it caches where links lead, which saves half the work on titles.
     maker = PartMaker(_sites[_sites.index(task.site)], task.options)
     stretches, damage = _stretches(task)
     cuts = [cut_pages(xml) for xml in stretches]
@@ -264,7 +264,7 @@ _sites: list[Site] = []  # those that this process has met
 
 
 def _stretches(task: PieceTask) -> tuple[list[bytes], DamagedError | None]:
-    """Return the XML of a piece: one stretch, or several with something lost between them if it is damaged."""
+    """Return the XML of a piece: one stretch, or several with gaps between them if it is damaged."""
     piece, dump = task.piece, task.dump
     if piece.xml is not None:
         return [piece.xml], piece.damage
@@ -275,7 +275,7 @@ def _stretches(task: PieceTask) -> tuple[list[bytes], DamagedError | None]:
             starts |= {piece.start + start for start in streams_in(file.read(piece.end - piece.start))}
     found, damage = [bytearray()], None
     room = Room(dump.path, limit(piece.end - piece.start))
-    for start, end in itertools.pairwise([*sorted(starts), piece.end]):  # a stream behind a damaged one can be read
+    for start, end in itertools.pairwise([*sorted(starts), piece.end]):  # a stream after a damaged one can be read
         try:
             for _, block in dump.blocks(start, end):
                 room.take(len(block))

@@ -1,4 +1,4 @@
-"""Merging parts into a corpus, in memory that is bounded by the dictionaries, not by the text."""
+"""Merge parts into a corpus, in memory that is bounded by the dictionaries, not by the text."""
 
 import gzip
 import tempfile
@@ -20,9 +20,9 @@ PACKING = 5  # level of gzip: a higher one takes twice the time for a twentieth 
 
 
 def merge(paths: list[Path], folder: Path, skipped: Skipped, advance: Advance = silent) -> dict[str, Any]:
-    """Put parts together, in the order given: dictionaries first, then the text with their numbers in it.
+    """Put parts together, in the given order: dictionaries first, then the text with the new numbers.
 
-    Return how much of everything there is, by the names that `CorpusInfo` has for it.
+    Return the size of everything, under the names of `CorpusInfo`.
     """
     words, titles = _Counted(), _Counted()
     redirects = [np.zeros((0, 2), np.int32)]  # pairs of titles, by number
@@ -61,7 +61,7 @@ class _Counted:
 
 
 def _write_words(folder: Path, words: _Counted) -> Array:
-    """Write the dictionary of words; return the number in it of each word as the parts have them."""
+    """Write the dictionary of words; return the new number of each word of the parts."""
     names, counts = words.numbering.names, words.counts[: len(words.numbering)]
     order = names.by_count(counts)
     names.take(order).write(folder / WORDS)
@@ -70,7 +70,7 @@ def _write_words(folder: Path, words: _Counted) -> Array:
 
 
 def _follow(redirects: Array, names: NameList, has_text: Array, skipped: Skipped) -> Array:
-    """Return the title at which one ends that begins at each title: itself, if it is no redirect that counts.
+    """Return the title where the redirects from each title end: the title itself if no redirect counts.
 
     Redirects are pairs of titles, by number. Of two redirects of one title the first counts.
     """
@@ -79,10 +79,10 @@ def _follow(redirects: Array, names: NameList, has_text: Array, skipped: Skipped
     leads = here.copy()
     leads[source[::-1]] = target[::-1]
     _note(skipped, "second redirect of one title", names, source[leads[source] != target])
-    # What another dump has as text is no redirect.
+    # A page with text in another dump is not a redirect.
     _note(skipped, "redirect of a title that has text", names, np.flatnonzero(has_text & (leads != here)))
     leads = np.where(has_text, here, leads)
-    # Going two steps at once where there was one doubles the length of chains that are followed to their ends.
+    # Each pass doubles the steps, and so the length of chains that are followed to their ends.
     ends, steps = leads, 1
     while steps <= len(source):
         ends, steps = ends[ends], 2 * steps
@@ -97,7 +97,7 @@ def _write_entities(
 ) -> tuple[Array, int, int]:
     """Write entities and the redirects that lead to them.
 
-    Return the entity that each title is (-1: none), and how many entities and redirects there are.
+    Return the entity of each title (-1: none), and the numbers of entities and redirects.
     """
     counts = np.zeros(len(names), np.int64)
     np.add.at(counts, target, links[: len(names)])
@@ -123,7 +123,7 @@ def _note(skipped: Skipped, reason: str, names: NameList, numbers: Array) -> Non
 def _write_text(
     paths: list[Path], folder: Path, numbers: IO[bytes], word_of: Array, entity_of: Array, advance: Advance
 ) -> dict[str, int]:
-    """Write text and links; `word_of` and `entity_of` have what becomes of the words and titles of the parts."""
+    """Write text and links; `word_of` and `entity_of` map the words and titles of the parts to their new numbers."""
     names = [name for name in ARRAYS if name.startswith(("tokens", "paragraphs", "page_", "anchor_"))]
     with ExitStack() as opened:
         out = {name: opened.enter_context(array_writer(folder, name)) for name in names}
@@ -155,14 +155,14 @@ def _write_text(
 
 
 def _longer(array: Array, needed: int) -> Array:
-    """Return room for so many values; new ones are zero."""
+    """Return an array with room for so many values; new ones are zero."""
     if needed <= len(array):
         return array
     return np.concatenate([array, np.zeros(max(needed, len(array) * 3 // 2) - len(array), array.dtype)])
 
 
 def _inverse(order: Array, length: int) -> Array:
-    """Return the place of each number in an order, -1 for those that it does not have."""
+    """Return the place of each number in an order, -1 for missing ones."""
     inverse = np.full(length, -1, np.int32)
     inverse[order] = np.arange(len(order), dtype=np.int32)
     return inverse

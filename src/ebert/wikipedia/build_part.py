@@ -1,7 +1,7 @@
-"""A part: what a worker made of a piece of a dump, words and links by numbers in dictionaries of its own, in one file.
+"""A part: a worker's result for a piece of a dump, in one file; words and links are numbers in its own dictionaries.
 
-Parts are small corpora. They are written while a build runs, so that a build that was stopped goes on with those it
-has; merging puts them together.
+Parts are small corpora. They are written while a build runs, so that a stopped build can continue with them; merging
+puts them together.
 """
 
 import itertools
@@ -43,7 +43,7 @@ class Skipped:
         self._reasons[reason] = before + count, list(dict.fromkeys([*kept, *filter(None, examples)]))[:EXAMPLES]
 
     def add(self, value: dict[str, Any]) -> None:
-        """Count what another counted."""
+        """Add the counts of another one."""
         for reason, (count, examples) in value.items():
             self.note(reason, *examples, count=count)
 
@@ -60,7 +60,7 @@ class Skipped:
 class CorpusPart:
     """Pages with their words and links, by numbers in `words` and `titles`."""
 
-    words: Array  # bytes: UTF-8 with a line end behind each word
+    words: Array  # bytes: UTF-8 with a line end after each word
     titles: Array  # likewise
     tokens: Array
     paragraph_length: Array  # tokens
@@ -78,11 +78,11 @@ class CorpusPart:
     tail: bytes  # the beginning of a page that ends in the part after
 
     def save(self, path: Path) -> None:
-        """Write the part; it is there when it is whole."""
+        """Write the part; the file appears when it is complete."""
         info = json.dumps(self.info, ensure_ascii=False).encode("utf-8", "replace")
         data = {"info": info, "head": self.head, "tail": self.tail}
         arrays: dict[str, Any] = {name: np.frombuffer(value, np.uint8) for name, value in data.items()}
-        with files.replacing(path, sweep=False) as file:  # the folder is swept once for all parts
+        with files.replacing(path, sweep=False) as file:  # the folder is cleaned once for all parts
             np.savez(file, **{**vars(self), **arrays})
 
     @classmethod
@@ -92,7 +92,7 @@ class CorpusPart:
 
 
 def load_ends(path: Path) -> tuple[dict[str, Any], bytes, bytes]:
-    """Read what a part says of itself and the fragments at its two ends, and no more."""
+    """Read only the description of a part and the fragments at its two ends."""
     values = _load(path, ["info", "head", "tail"])
     return values["info"], values["head"], values["tail"]
 
@@ -115,7 +115,7 @@ class PartMaker:
         self._titles: defaultdict[str, int] = defaultdict()  # numbers its keys in the order in which they come
         self._titles.default_factory = self._titles.__len__
         self._texts: list[str] = []
-        self._length = 0  # characters of all texts, with a line end behind each
+        self._length = 0  # characters of all texts, with a line end after each
         self._pages = array("q")  # four numbers a page: title, first character, end of the opening, anchors
         self._anchors = array("q")  # three numbers an anchor: first character, end, title
         self._redirects = array("q")  # two numbers a redirect
@@ -146,7 +146,7 @@ class PartMaker:
     def part(self, *, head: bytes, tail: bytes, **info: Any) -> CorpusPart:
         """Return the part, with the fragments of pages before and after those that were added."""
         found = scan("".join(self._texts), tokeniser(self._options.tokeniser))
-        # In tokens; those without any vanish.
+        # In tokens; pages without any are dropped.
         paragraphs = np.unique(np.searchsorted(found.start, np.append(0, found.lines)))
         title, first, opening, anchors = _columns(self._pages, 4)
         tokens_before = np.searchsorted(found.start, np.append(first, self._length))

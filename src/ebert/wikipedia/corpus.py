@@ -84,7 +84,7 @@ class Corpus:
     anchor_start: Int64  # (anchors) token
     anchor_length: Int32  # (anchors) tokens, may be 0
     anchor_entity: Int32
-    surface_occurrences: Int64  # (surfaces) how often its words stand in the text, linked or not
+    surface_occurrences: Int64  # (surfaces) how often their words occur in the text, linked or not
     surface_mentions: Int64  # (surfaces + 1) offsets into mentions
     mention_entity: Int32
     mention_count: Int64  # falling in each surface

@@ -1,11 +1,12 @@
-"""Reading MediaWiki exports: what a file is, how it is unpacked and cut into pieces for worker processes, its pages.
+"""Read MediaWiki exports: detect what a file is, unpack it, cut it into pieces for worker processes, find its pages.
 
 A piece is a few megabytes of XML. A bz2 file of one stream, or a gz file, can be unpacked from its beginning only, so
-its pieces are cut here and hold whole pages. A bz2 file of many streams, as Wikipedia publishes, and plain XML are cut
-anywhere and unpacked by the workers; a page may then lie across a cut, and its fragments are put together afterwards.
+its pieces are cut here and hold whole pages. Plain XML and bz2 files of many streams, as Wikipedia publishes them, are
+cut anywhere and unpacked by the workers; a page may then lie across a cut, and its fragments are put together
+afterwards.
 
 Pages are found by their tags: in text, '<' is always escaped. This is several times faster than an XML parser, and
-indifferent to the version of the export's schema. Unpacking is written by hand because the standard library's files
+independent of the version of the export's schema. Unpacking is written by hand because the standard library's files
 cannot begin in the middle, nor say at which byte they are damaged.
 """
 
@@ -24,8 +25,8 @@ from ebert.errors import EbertError
 
 PIECE = 8 << 20  # bytes of XML in a piece, about
 RANGE = 2 << 20  # bytes of a bz2 file of many streams in a piece, about
-LOOK_AHEAD = 16 << 20  # bytes in which a file of many streams shows its second one
-READ = 1 << 16  # bytes of a file at a time: what is known of where it is damaged
+LOOK_AHEAD = 16 << 20  # bytes within which a file of many streams has its second one
+READ = 1 << 16  # bytes of a file at a time: the precision of the place of damage
 BLOCK = 1 << 22  # bytes unpacked at a time, at most
 
 PAGE, _END = b"<page>", b"</page>"
@@ -38,7 +39,7 @@ Packing = Literal["bz2", "gz", "xml"]
 
 
 class DamagedError(Exception):
-    """A file that cannot be unpacked from about some byte on."""
+    """A file that cannot be unpacked from about a certain byte on."""
 
     def __init__(self, path: Path, offset: int, size: int, why: str) -> None:
         super().__init__(path, offset, size, why)  # all of them, so that it goes through a pipe
@@ -50,7 +51,7 @@ class DamagedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """A file that was looked at, but not read yet."""
+    """A file that was inspected, but not read yet."""
 
     path: Path
     kind: Kind
@@ -75,7 +76,7 @@ class Piece:
 
 
 class Page(NamedTuple):
-    """What a page of a dump says of itself; `text` is its newest revision's, still to be unescaped."""
+    """The fields of a page of a dump; `text` is that of its newest revision, still escaped."""
 
     title: str  # as written
     namespace: int | None  # schemas before 0.6 do not say
@@ -98,7 +99,7 @@ class Cut(NamedTuple):
 
 
 def look(path: Path) -> Dump:
-    """Find out what a file is; raise `EbertError` if it is no dump."""
+    """Find out what a file is; raise `EbertError` if it is not a dump."""
     if path.is_dir():
         raise EbertError(f"{path} is a folder; give the dump files in it one by one")
     try:
@@ -117,7 +118,7 @@ def look(path: Path) -> Dump:
 
 
 def _packing(begin: bytes) -> Packing:
-    """Return how a file with these first bytes is compressed; what is not compressed passes for XML."""
+    """Return how a file with these first bytes is compressed; an uncompressed file is taken for XML."""
     return "gz" if begin[:2] == b"\x1f\x8b" else "bz2" if re.match(rb"BZh[1-9]", begin) else "xml"
 
 
@@ -147,7 +148,7 @@ def refuse_long(path: Path, size: int) -> None:
 
 
 def pieces(dump: Dump) -> Iterator[Piece]:
-    """Cut a dump. The cuts depend on the file alone, so that work that was stopped can go on."""
+    """Cut a dump. The cuts depend only on the file, so that stopped work can continue."""
     if dump.kind in ("bz2", "gz"):
         yield from whole_pages(dump)
         return
@@ -157,13 +158,13 @@ def pieces(dump: Dump) -> Iterator[Piece]:
 
 
 def streams_in(data: bytes) -> list[int]:
-    """Return where streams of bz2 begin: at a whole byte, with ten bytes that chance does not make."""
+    """Return where streams of bz2 begin: at a whole byte, with ten bytes that do not occur by chance."""
     return [match.start() for match in _STREAM.finditer(data)]
 
 
 def _stream_starts(path: Path) -> Iterator[int]:
     """Yield where streams begin that are about two megabytes apart."""
-    overlap = 9  # bytes; one less than the mark has, so that none is found twice
+    overlap = 9  # bytes; one less than the mark, so that none is found twice
     with path.open("rb") as file:
         last = base = 0
         window = b""
@@ -178,7 +179,7 @@ def _stream_starts(path: Path) -> Iterator[int]:
 
 
 def whole_pages(dump: Dump) -> Iterator[Piece]:
-    """Unpack a file from its beginning and cut it behind pages."""
+    """Unpack a file from its beginning and cut it after pages."""
     buffer = bytearray()
     number = start = position = searched = 0
     damage = None
@@ -201,7 +202,7 @@ def whole_pages(dump: Dump) -> Iterator[Piece]:
 
 
 def cut_pages(xml: bytes) -> Cut:
-    """Find the pages of a piece of XML that was cut anywhere. Where no page begins, all of it is head."""
+    """Find the pages of a piece of XML that was cut anywhere. If no page begins, all of it is head."""
     first = start = xml.find(PAGE)
     if first < 0:
         return Cut(xml, [], b"", 0)
@@ -223,7 +224,7 @@ def cut_pages(xml: bytes) -> Cut:
 
 
 def read_page(page: bytes) -> Page:
-    """Take a page apart, which is everything between its tags."""
+    """Parse a page, given as everything between its tags."""
     title = unescape(_between(page, b"<title>", b"</title>") or b"").strip()
     number = _between(page, b"<ns>", b"</ns>")
     first = page.find(b"<revision>")
@@ -318,7 +319,7 @@ def _streams(path: Path, packing: Packing, raw: Iterator[tuple[int, bytes]], siz
         before = position - len(data)
         while data:
             if stream is None:
-                data = data.lstrip(b"\0")  # padding between and behind streams, as tapes have it
+                data = data.lstrip(b"\0")  # padding between and after streams, as on tapes
                 if not data:
                     break
                 stream = bz2.BZ2Decompressor() if packing == "bz2" else zlib.decompressobj(wbits=31)

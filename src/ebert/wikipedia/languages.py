@@ -1,8 +1,8 @@
-"""What differs from one Wikipedia to the next and is not always written in its dump: names of namespaces, prefixes of
+"""What differs between Wikipedias and is not always in the dump: names of namespaces, prefixes of
 other wikis, the word for a redirect, and which letters right after a link belong to it."""
 
-# The words MediaWiki understands on every wiki and most Wikipedias have beside them, by the number of the namespace; a
-# dump that names its namespaces overrules all of this.
+# The words that MediaWiki understands on every wiki, and those that most Wikipedias add, by the number of the
+# namespace. A dump that names its namespaces overrides all of this.
 _ENGLISH = """
 -2 media|-1 special|1 talk|2 user|3 user talk|4 project,wikipedia,wp|5 project talk,wikipedia talk,wt|6 file,image
 7 file talk,image talk|8 mediawiki|9 mediawiki talk|10 template,tm|11 template talk|12 help|13 help talk|14 category
@@ -104,7 +104,7 @@ _LOWER = "".join(chr(code) for code in range(0xDF, 0x590) if chr(code).islower()
 
 
 def local_names(language: str) -> dict[str, int]:
-    """Return what namespaces are called in a language, as far as we know, English included."""
+    """Return the known names of namespaces in a language, including the English ones."""
     rows = [cell.split(" ", 1) for cell in _ENGLISH.strip().replace("\n", "|").split("|")]
     for line in _LOCAL.strip().splitlines():
         code, _, row = line.partition(" ")
@@ -114,7 +114,7 @@ def local_names(language: str) -> dict[str, int]:
 
 
 def trail(language: str) -> str:
-    """Return the letters, as the inside of a character class, that belong to the link they stand right behind."""
+    """Return the letters that belong to the link right before them, as the inside of a character class."""
     if language.lower() in _TRAIL_LATIN:
         return "a-z"
     return f"a-z{_LOWER}\u05d0-\u05ea\u0621-\u064a"

@@ -1,4 +1,4 @@
-"""The mention table: which words link to which entities, how often, and how often the same words stand unlinked."""
+"""The mention table: which words link to which entities, how often, and how often the same words occur unlinked."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -38,7 +38,7 @@ def write(folder: Path, *, threads: int, advance: Advance = silent) -> int:
     names = trie.names(tokens, words)
     order = names.by_count(linked)
     names.take(order).write(folder / SURFACES)
-    # Two links may share a word; even so nothing is linked more often than it occurs.
+    # Two links may share a word; still, nothing may be linked more often than it occurs.
     occurrences = np.maximum(trie.count(tokens, paragraphs, threads, advance), linked)
     write_array(folder, "surface_occurrences", occurrences[order])
     place = np.empty(len(order), np.int64)
@@ -56,8 +56,8 @@ def write(folder: Path, *, threads: int, advance: Advance = silent) -> int:
 class Trie:
     """Surfaces, numbered in the order in which they come, in arrays for compiled code.
 
-    A node is a beginning of surfaces. The way on from a node by a word is looked up in a hash table whose keys are
-    exact (node and word in 64 bits), so a scan stops as soon as no surface begins like the text.
+    A node is a beginning of surfaces. The next node for a word is looked up in a hash table with exact keys (node and
+    word in 64 bits), so a scan stops as soon as no surface begins like the text.
     """
 
     def __init__(self, words: int) -> None:
@@ -83,7 +83,7 @@ class Trie:
         return out
 
     def words(self, tokens: Array) -> tuple[Array, Array]:
-        """Return the words of all surfaces, one after the other, and how many of them each has."""
+        """Return the words of all surfaces, concatenated, and the number of words of each."""
         first, length = self._first[: len(self)], self._length[: len(self)]
         return tokens[np.repeat(first - (np.cumsum(length) - length), length) + np.arange(length.sum())], length
 
@@ -131,7 +131,7 @@ class Trie:
 
 @jit
 def _place(keys: Array, node: int, word: int) -> tuple[Any, Any]:
-    """Return the key of a way on and its place in the table, or the free one where it belongs."""
+    """Return the key of an edge and its place in the table, or the free place where it belongs."""
     key = np.int64(node) << 32 | np.int64(word)
     mask = np.int64(len(keys) - 1)
     place = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & mask

@@ -1,4 +1,4 @@
-"""Many names (words, titles, surfaces) as bytes in one array, and the words of a text found and numbered, compiled.
+"""Many names (words, titles, surfaces) as bytes in one array, and compiled code that finds and numbers words of a text.
 
 A full Wikipedia has some ten million different words and as many titles. As Python strings in a dictionary they would
 take gigabytes and minutes; here they take the bytes they are written with, and about twelve more each. `scan` finds
@@ -24,7 +24,7 @@ try:
 except ModuleNotFoundError:
     raise EbertError("building a corpus needs numba: pip install 'ebert[train]'") from None
 
-# Compiled once and kept on disk; other threads run meanwhile.
+# Compiled once and kept on disk; other threads can run at the same time.
 jit = numba.njit(nogil=True, cache=True)
 
 Array = NDArray[Any]
@@ -34,7 +34,7 @@ LINE = ord("\n")
 
 @dataclass(frozen=True, slots=True)
 class NameList:
-    """Names, each with a line end behind it."""
+    """Names, each followed by a line end."""
 
     data: Array  # bytes, UTF-8
     ends: Array  # (names) where each ends: the place of its line end
@@ -48,13 +48,13 @@ class NameList:
 
     @classmethod
     def of(cls, lines: bytes) -> "NameList":
-        """Take lines apart."""
+        """Make a list from lines."""
         data = np.frombuffer(lines, np.uint8)
         return cls(data, np.flatnonzero(data == LINE))
 
     @classmethod
     def cut(cls, data: Array, starts: Array, ends: Array) -> "NameList":
-        """Take pieces of some bytes as names."""
+        """Make a list from pieces of some bytes."""
         places = np.cumsum(ends - starts + 1) - 1
         copied = np.empty(int(places[-1]) + 1 if len(places) else 0, np.uint8)
         _copy(data, starts, ends, copied)
@@ -80,7 +80,7 @@ class NameList:
         """Return the order of the names by falling count, then by name."""
         starts, lengths = self.starts, self.ends - self.starts
         by_length = np.argsort(lengths, kind="stable")
-        order = by_length[-1:]  # the longest alone needs no order
+        order = by_length[-1:]  # a single longest name needs no sorting
         reached = len(by_length) - len(order)
         # Eight bytes at a time, the last ones first: every sort keeps what was sorted before among its equals.
         for offset in range(int(lengths[by_length[:-1]].max(initial=0)) // 8 * 8, -1, -8):
@@ -138,7 +138,7 @@ def _copy(data: Array, starts: Array, ends: Array, out: Array) -> None:
 
 @jit
 def _number(lines: Array, known: Array, ends: Array, table: Array, count: int, out: Array) -> int:
-    """Put the numbers of names into `out`, and new names behind those that are known; return how many are."""
+    """Put the numbers of names into `out`, and new names after the known ones; return the number of known names."""
     # In one function, because a call, even one that is inlined, doubles the time.
     mask = np.uint64(len(table) - 1)
     used = ends[count - 1] + 1 if count > 0 else 0
@@ -183,7 +183,7 @@ class Scan(NamedTuple):
     words: NameList  # the different words in the order in which they first come
     tokens: Array  # (tokens) numbers of words
     start: Array  # (tokens) character where each begins
-    end: Array  # (tokens) character behind its last
+    end: Array  # (tokens) character after its last
     lines: Array  # (lines) character where each line ends
 
 
@@ -206,7 +206,7 @@ def scan(text: str, tokeniser: Tokeniser) -> Scan:
 
 @jit
 def _split(codes: Array, classes: Array, start: Array, end: Array, letters: Array) -> tuple[int, int]:
-    """Find words and write their letters, a line end behind each; return how many words and letters there are."""
+    """Find words and write their letters, with a line end after each; return the numbers of words and letters."""
     count = used = position = 0
     while position < len(codes):
         begin, before = position, used
@@ -220,7 +220,7 @@ def _split(codes: Array, classes: Array, start: Array, end: Array, letters: Arra
             position += 1
             if kind == _ALONE:
                 break
-        if used > before:  # not nothing, nor nothing but removed characters
+        if used > before:  # not empty, and not only removed characters
             letters[used] = LINE
             used += 1
             start[count] = begin

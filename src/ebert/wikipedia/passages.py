@@ -1,4 +1,4 @@
-"""Sentences in which an entity is mentioned, cut from a page: what an alignment learns from (`ebert.model.learning`).
+"""Sentences of a page that mention an entity: an alignment learns from them (`ebert.model.learning`).
 
 Two kinds: sentences of the page's opening that name its subject, by its title, its last word or a pronoun, and
 sentences further on that have links. Both are kept as Wikipedia writes them, with case and punctuation, which the words
@@ -52,7 +52,7 @@ def _opening(title: str, plain: Plain, start: int, end: int) -> Iterator[dict[st
 
 
 def _linked(title: str, plain: Plain, start: int) -> Iterator[dict[str, Any]]:
-    """Yield the sentences behind the first paragraph that have links and are no lists."""
+    """Yield the sentences after the first paragraph that have links and are not lists."""
     while start < len(plain.text):
         end = plain.text.find("\n", start + 1)
         end = len(plain.text) if end < 0 else end
@@ -87,7 +87,7 @@ def find_subject(sentence: str, name: str, *, first: bool) -> Span | None:
 
 
 def sentences(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield the spans of sentences, without the space around them; abbreviations end none."""
+    """Yield the spans of sentences, without the space around them; abbreviations do not end a sentence."""
     cuts = [match.end() for match in _SENTENCE.finditer(text, start, end)]
     begin = start
     for cut, after in pairwise([*cuts, end, end]):

@@ -13,7 +13,7 @@ from ebert.wikipedia import languages
 
 FILE, CATEGORY, MEDIA = 6, 14, -2
 LONGEST = 2000  # characters of a link target; a title has at most 255 bytes, which may be percent-encoded
-REMEMBERED = 1 << 17  # link targets to keep in mind; a wiki has millions, but most links go to few pages
+REMEMBERED = 1 << 17  # link targets to cache; a wiki has millions, but most links go to few pages
 
 _ENTITY = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z0-9]{2,32}));")
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
@@ -78,22 +78,22 @@ class Site:
         return self.namespaces.get(titles.clean(before).lower(), 0) if colon else 0
 
     def redirect(self, source: str) -> str | None:
-        """Return the title that a page redirects to, or None if it is no redirect."""
+        """Return the title that a page redirects to, or None if it is not a redirect."""
         match = _REDIRECT.match(source)
         if not match:
             return None
         word, target, rest = match.groups()
-        # A word we never heard of, in capitals if there are such, is a redirect too if nothing follows: no list is so.
+        # An unknown word, in capitals if the script has them, is a redirect too if nothing follows: no list looks so.
         alike = word[0].isalpha() and word == word.upper() and not rest.strip()
         if word.lower() not in languages.REDIRECT_WORDS and not alike:
             return None
         return self.title(target) or None
 
     def target(self, raw: str) -> str | None:
-        """Return where a link leads: the title of an article, "" for what is only text, None for what is not even text.
+        """Return where a link leads: the title of an article, "" for mere text, None for what is not text.
 
-        Files and categories, and links to the same page in other languages, are no part of the running text unless a
-        colon stands before them.
+        Files, categories and links to the same page in other languages are not part of the running text unless a colon
+        stands before them.
         """
         if raw in self.seen:
             return self.seen[raw]
@@ -129,16 +129,16 @@ class Site:
         return letter + title[1:] if len(letter) == 1 and not "\u1c90" <= letter <= "\u1cbf" else title
 
     def __reduce__(self) -> tuple[type["Site"], tuple[Any, ...]]:
-        return Site, (self.language, self.namespaces, self.case)  # what was seen stays here
+        return Site, (self.language, self.namespaces, self.case)  # a cache
 
     @cached_property
     def trail(self) -> str:
-        """The letters, as the inside of a character class, that belong to the link they stand right behind."""
+        """The letters that belong to the link right before them, as the inside of a character class."""
         return languages.trail(self.language)
 
 
 def decode(text: str) -> str:
-    """Replace HTML entities; those that nobody knows stay as they are."""
+    """Replace HTML entities; unknown ones stay as they are."""
     return _ENTITY.sub(_character, text)
 
 
@@ -150,7 +150,7 @@ def _character(match: re.Match[str]) -> str:
         code = int(decimal) if decimal else int(hexadecimal, 16)
     if not 0 <= code <= 0x10FFFF or 0xD800 <= code < 0xE000:
         return match[0]
-    if 0x80 <= code < 0xA0:  # people mean what Windows calls so, and browsers show that
+    if 0x80 <= code < 0xA0:  # people mean the character of Windows, and browsers show that
         return bytes([code]).decode("cp1252", "replace")
     return chr(code) if code >= 32 else " "
 

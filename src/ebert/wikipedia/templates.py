@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Keep(NamedTuple):
-    """Keep some of the arguments with all that they hold, links too."""
+    """Keep some of the arguments with all their contents, including links."""
 
     numbers: range = range(1, 2)
     between: str = ""  # what to put between two of them
@@ -67,7 +67,7 @@ _MONTHS = {str(number): name for number, name in enumerate(_MONTH_NAMES.split(),
 _ALL = range(1, 1 << 30)
 _QUOTE = Keep(names=frozenset(("text", "quote", "content")), before="\n", after="\n")
 
-# Names with a bar between them, all that stand for the same.
+# Names that stand for the same, with a bar between them.
 _TABLE: dict[str, Text] = {
     "nowrap|nobr|nobreak|small|smaller|big|bigger|large|larger|abbr|tooltip|center|centre|resize|smallcaps|sc"
     "|sup|sub|var|em|strong|strikethrough|underline|italics|nobold|noitalic|noitalics|angbr|angle bracket|bracket"
@@ -144,7 +144,7 @@ class Written:
         del self.titles[mark[1] :]
 
     def anchor(self, mark: tuple[int, int], title: str, trail: str) -> None:
-        """Make one anchor of what was written since, unless it is empty or reaches over the end of a paragraph."""
+        """Make one anchor of what was written since, unless it is empty or crosses the end of a paragraph."""
         text = "".join(self.pieces[mark[0] :])
         if text.strip() and "\n\n" not in text:
             self.pieces[mark[0] :] = [f"{OPEN}{text.replace(chr(10), ' ')}{trail}{CLOSE}"]
@@ -162,14 +162,14 @@ class Written:
 
 @dataclass(slots=True)
 class Link:
-    """A link of which the target is known, or, if `title` is None, still being read."""
+    """A link whose target is known or, if `title` is None, still being read."""
 
     mark: tuple[int, int]
     title: str | None
 
 
 class Template:
-    """A template, or a parameter ``{{{name|value}}}``, of which some arguments are text."""
+    """A template, or a parameter ``{{{name|value}}}``, with some arguments that are text."""
 
     __slots__ = ("_argument", "_count", "_kept", "_mark", "_values", "braces", "keep", "make")
 

@@ -1,7 +1,7 @@
 """Words of running text, split as BERT splits them before it makes wordpieces, without the punctuation marks.
 
-Blanks, punctuation and CJK characters end a word, each CJK character is a word of its own, and control characters
-vanish, joining what stood on their two sides. So every word here is what BERT's wordpiece tokeniser gets to see.
+Blanks, punctuation and CJK characters end a word, each CJK character is a word of its own, and control characters are
+removed, which joins their two sides. So every word here is what BERT's wordpiece tokeniser sees.
 """
 
 import re
@@ -64,7 +64,7 @@ class Tokeniser:
 
 
 WordsOf = Callable[[str], list[str]]  # a tokeniser that also knows whether words are in lower case
-DEFAULT = "bert"  # of corpora and stores that do not say
+DEFAULT = "bert"  # of corpora and stores that do not name one
 TOKENISERS = {one.name: one for one in (Tokeniser(DEFAULT),)}
 
 
@@ -135,18 +135,18 @@ def _patterns(alone: tuple[tuple[int, int], ...], ascii_only: bool) -> tuple[re.
 
 
 def word_ends() -> str:
-    """Return the characters that end a word and are none, as the inside of a set in a regular expression."""
+    """Return the characters that end a word and are not part of one, as the inside of a regular expression's set."""
     return f"{_BLANKS}{in_category('Z')}{_ASCII_MARKS}{in_category('P')}"
 
 
 def removed() -> str:
-    """Return the characters that vanish from words. Unassigned ones stay: a later Unicode may make them letters."""
+    """Return the characters that are removed from words. Unassigned ones stay: later Unicode may make them letters."""
     return "".join(map(in_category, ("Cc", "Cf", "Co", "Cs"))) + "\ufffd" + _FAR_REMOVED
 
 
 @cache
 def in_category(category: str) -> str:
-    """Return the characters of a general category but tabs and line ends, as the inside of a set."""
+    """Return the characters of a general category, except tabs and line ends, as the inside of a set."""
     ranges: list[list[int]] = []
     for code in range(_SCANNED):
         letter = chr(code)

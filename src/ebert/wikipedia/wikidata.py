@@ -35,13 +35,13 @@ class Ids:
     """Ids that were found, and what was not used."""
 
     found: dict[str, int] = field(default_factory=dict)  # by title
-    elsewhere: int = 0  # ids of titles that are no entities of the corpus
+    elsewhere: int = 0  # ids of titles that are not entities of the corpus
     twice: int = 0  # other ids of a title that has one
     bad: int = 0  # rows and lines that cannot be read
     examples: list[str] = field(default_factory=list)  # of the bad
 
     def add(self, title: str | None, number: int) -> None:
-        """Take an id of an entity, or of none; of two the first counts."""
+        """Add an id for a title, which may not be an entity; of two ids the first counts."""
         if title is None:
             self.elsewhere += 1
         elif self.found.setdefault(title, number) != number:
@@ -57,7 +57,7 @@ class Ids:
 def from_sql(corpus: Corpus, page: Path, props: Path, *, advance: Advance = silent) -> Ids:
     """Read ids from the dumps of the tables `page` and `page_props` of the wiki."""
     ids, entities = Ids(), {title: title for title in corpus.entities}  # one string for both
-    pages: dict[int, str] = {}  # entities by the numbers of their pages
+    pages: dict[int, str] = {}  # entities by page number
     for number, namespace, value in rows(page, "page", PAGE_COLUMNS, bad=ids.note, advance=advance):
         if namespace == b"0" and number.isdigit():  # other pages are written without the name of their namespace
             title = text_of(value).replace("_", " ")
@@ -92,7 +92,7 @@ def from_tsv(corpus: Corpus, path: Path, *, advance: Advance = silent) -> Ids:
 
 
 def write(corpus: Corpus, ids: Ids) -> None:
-    """Put the ids into the corpus, instead of those that it had."""
+    """Put the ids into the corpus, in place of the old ones."""
     with files.replacing(corpus.path / WIKIDATA, "w") as file:
         file.writelines(f"{title}\tQ{ids.found[title]}\n" for title in corpus.entities if title in ids.found)
 
@@ -180,7 +180,7 @@ def _values(
 
 
 def text_of(value: bytes) -> str:
-    """Return what a value as written stands for."""
+    """Return the text of a value as written."""
     if not value.startswith(b"'"):
         return value.strip().decode("utf-8", "replace")
     inner = value[1:-1]

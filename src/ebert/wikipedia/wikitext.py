@@ -1,12 +1,12 @@
-"""Wikitext to running text with anchors: what a reader of the page sees in its paragraphs, and where the links are.
+"""Convert wikitext to running text with anchors: what a reader sees in the paragraphs of a page, and its links.
 
-Templates, tables, references, files and headings are not part of it; lists are, an entry a paragraph. A line is a
-paragraph: what MediaWiki would join to one paragraph is two here, if somebody broke the line in between.
+Templates, tables, references, files and headings are not part of it; lists are, one paragraph per entry. A line is a
+paragraph: text that MediaWiki would join to one paragraph is two here if there is a line break in it.
 
-The reader is written by hand: parsers that build a tree (mwparserfromhell) take many times as long, and not linear
-time for some pages. One regular expression finds the next piece of markup, and a stack remembers what is open. What is
-written stays in one flat list; something that turns out not to be text is cut off its end again, and something that is
-never closed needs no repair. So the time is linear in the page, whatever is in it.
+The reader is written by hand: parsers that build a tree (mwparserfromhell) take many times as long, and not linear time
+for some pages. One regular expression finds the next piece of markup, and a stack remembers what is open. The output is
+one flat list. Something that turns out not to be text is cut off at its end again, and something that is never closed
+needs no repair. So the time is always linear in the length of the page.
 """
 
 import re
@@ -39,7 +39,7 @@ class Plain(NamedTuple):
 
 
 def to_plain(source: str, site: Site = ENGLISH) -> Plain:
-    """Return the running text of a page and the links in it. Broken markup is read as well as can be; nothing raises.
+    """Return the running text of a page and the links in it. Broken markup is read as well as possible; nothing raises.
 
     >>> to_plain("'''Jean Marais''' was a [[France|French]] [[actor]]s.{{citation needed}}").text
     'Jean Marais was a French actors.'
@@ -53,7 +53,7 @@ def to_plain(source: str, site: Site = ENGLISH) -> Plain:
 
 
 def _finish(text: str, titles: list[str]) -> Plain:
-    """Tidy the blanks and take the marks out."""
+    """Tidy the blanks and remove the marks."""
     if "&" in text:
         text = decode(text)
     for blank in ("\t", "\xa0"):
@@ -94,8 +94,8 @@ def _lines(text: str) -> str:
     return "\n".join(filter(None, map(str.strip, text.split("\n"))))
 
 
-# Every alternative begins with a letter as such, not with a group: then `re` runs over all that is no markup at once.
-# None can fail after reading far: what follows a repetition is not in it, and nothing is tried twice (`*+`).
+# Every alternative begins with a literal character, not with a group: then `re` skips everything that is not markup at
+# once. None can fail after reading far: what follows a repetition cannot match it, and nothing is tried twice (`*+`).
 _MARKUP = r"""
   \[\[ ([^\[\]{{}}<|\n]*+) (?: \| ([^\[\]{{}}<\n]*+) )?+ \]\] ([{trail}]*+)     # 1 2 3: a link
 | '('++)                                                                    # 4: italics, bold
@@ -187,7 +187,7 @@ class WikitextReader:
                 write(label + trail)
         write(source[position:])
 
-    # Each of these is given a match, writes what it stands for, and tells where to go on.
+    # Each of these takes a match, writes its text, and returns where to continue.
 
     def _quotes(self, match: re.Match[str]) -> int:
         start, end = match.span()
@@ -231,7 +231,7 @@ class WikitextReader:
         if len(line) < 3 or not line.rstrip().endswith("="):
             write("\n")
             return match.start() + 1
-        self._stack.clear()  # nothing reaches over a heading
+        self._stack.clear()  # nothing crosses a heading
         self._templates = self._variants = 0
         write("\n" if self._headed else HEADING)
         self._headed = True
@@ -326,7 +326,7 @@ class WikitextReader:
         return end
 
     def _read_target(self, frame: Link) -> str:
-        """Return the title that a link leads to whose target had to be read."""
+        """Return the title of a link whose target had to be read."""
         text = self.written.since(frame.mark)
         return (self._site.target(text) if text else None) or ""
 

@@ -1,7 +1,8 @@
 """Parts of a page that are skipped: finding where a template, a table, a file or a tag's content ends.
 
 A page may open thousands of things that it never closes. Looking for the end of each would take time that grows with
-the square of the page, so whoever looks in vain writes down what was paired on the way, and nobody looks there again.
+the square of the page. So a search without a result records the pairs that it found on the way, and no later search
+looks there again.
 """
 
 import re
@@ -101,7 +102,7 @@ _HIDDEN = frozenset("HTD-")  # flags of variants that define a word and show not
 
 
 def shown(target: str) -> str:
-    """Return what a link shows that has no text of its own."""
+    """Return the text that a link without its own text shows."""
     if "://" in target:  # [[http://example.org its text]], which should have single brackets
         return target.partition(" ")[2]
     if "_" in target or "%" in target or target[:1] in (" ", ":", "#"):
@@ -110,7 +111,7 @@ def shown(target: str) -> str:
 
 
 def pipe_trick(target: str) -> str:
-    """Return what ``[[target|]]`` shows: the name without its namespace and without what only tells it from others.
+    """Return what ``[[target|]]`` shows: the name without its namespace and its disambiguation.
 
     >>> pipe_trick("Help:Mercury (planet)"), pipe_trick("Paris, Texas")
     ('Mercury', 'Paris')
@@ -137,7 +138,7 @@ def literal(count: int, elided: bool = False) -> str:
 
 
 def literal_apostrophe(line: str) -> int:
-    """Find three quotes in a line that are an apostrophe and italics, as in ``l'''Odyssée''``, or give -1.
+    """Find three quotes in a line that are an apostrophe and italics, as in ``l'''Odyssée''``, or return -1.
 
     There are such if italics and bold are both left open. A word of one letter before them is the likeliest place.
     """
@@ -152,7 +153,7 @@ def literal_apostrophe(line: str) -> int:
 
 
 def variant(content: str) -> str:
-    """Return one of the wordings in ``-{zh-hans:X; zh-hant:Y}-``: the first, or all there is."""
+    """Return one of the wordings in ``-{zh-hans:X; zh-hant:Y}-``: the first, or the whole text."""
     flags, bar, rules = content.partition("|")
     if not bar:
         rules = flags

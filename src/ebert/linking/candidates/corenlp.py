@@ -1,8 +1,8 @@
 """The dictionary of names that comes with Stanford's CoreNLP: fetched from Maven once and kept in EBERT_HOME.
 
 It is `wikidict.tab.gz` of the models for knowledge base population: what the anchor texts of links to the English
-Wikipedia meant in about 2011, on the web and in Wikipedia itself. The pom says GPL v3, the file itself says nothing, so
-ebert fetches it for whoever asks and never ships it.
+Wikipedia meant in about 2011, on the web and in Wikipedia itself. The pom names GPL v3, but the file itself names no
+licence. So ebert fetches it on request and never ships it.
 """
 
 import tempfile
@@ -39,7 +39,7 @@ def get_dictionary() -> Path:
     with locked(folder):
         recover(folder)
         remove_leftovers(folder)
-        if problem := _problem(folder):  # and no other process has just fetched it
+        if problem := _problem(folder):  # and no other process has fetched it in the meantime
             if folder.exists():
                 say(f"the dictionary in the cache is fetched again: {problem}")
             _fetch(folder)

@@ -1,8 +1,8 @@
 """A dictionary of names from outside: lines ``mention TAB Title_with_underscores TAB score``, plain or in gzip.
 
-The score is the probability that the mention means the title. Tens of millions of lines, many of them scraped from web
-pages, are read a block at a time by compiled code: lines whose title the store does not have go first, then what is no
-name in running text. Whatever goes is counted by its reason.
+The score is the probability that the mention means the title. Compiled code reads the tens of millions of lines, many
+of them scraped from web pages, block by block. It drops lines whose title the store does not have, then mentions that
+are not names in running text. It counts what it drops, by reason.
 """
 
 import re
@@ -27,8 +27,8 @@ from ebert.wikipedia.tokens import lower, tokeniser
 
 EXAMPLES = 5
 BLOCK = 1 << 25  # bytes of lines that are worked on at a time
-FEW = 0.01  # the least share of titles that store and dictionary have in common, of those of the smaller one
-JUDGED = 1000  # lines or titles that tell what a file is
+FEW = 0.01  # the least share of the smaller one's titles that store and dictionary must have in common
+JUDGED = 1000  # lines or titles needed to tell what a file is
 
 TAB, RETURN = ord("\t"), ord("\r")
 LAYOUT = "'mention TAB Title_with_underscores TAB score'"
@@ -37,7 +37,7 @@ EMPTY = "lines without a mention"
 NO_SCORE = "scores that are no probability"
 UNKNOWN = "lines with titles that the store does not have"
 SCRIPTS = "mentions in another script than the title"
-# What a mention in lower case has if it is no name. Plain letters at the beginning of a pattern make it fast.
+# What a mention in lower case contains if it is not a name. Plain letters at the beginning of a pattern make it fast.
 BOILERPLATE: dict[str, tuple[bytes, ...]] = {
     "addresses of web pages": (rb"://", rb"www\.", rb"%[0-9a-f][0-9a-f]", rb"\.(?:com|org|net|html?|php)/", rb"_"),
     "headings of web pages": (
@@ -70,14 +70,14 @@ class DictionaryReport:
 class Dictionary:
     """Mentions whose titles a store has, as words."""
 
-    words: NameList  # those that were given, and others behind them
-    tokens: Array  # numbers of the words of all mentions, one after the other
-    lengths: Array  # (mentions) words of each
-    rows: Array  # (mentions) of the entity
-    scores: Array  # (mentions) that the mention means it
+    words: NameList  # the given ones, then new ones
+    tokens: Array  # numbers of the words of all mentions, concatenated
+    lengths: Array  # (mentions) number of words of each
+    rows: Array  # (mentions) row of the entity
+    scores: Array  # (mentions) probability that the mention means the entity
 
     def sure(self, least: float, *, but: Collection[str] = ()) -> Iterator[tuple[str, int, float]]:
-        """Yield the mentions, but some, that mean an entity with at least this score: words, its row, the score."""
+        """Yield the mentions that mean an entity with at least this score, except some: words, its row, the score."""
         starts = np.cumsum(self.lengths) - self.lengths
         for place in np.flatnonzero(self.scores >= least).tolist():
             words = self.tokens[starts[place] : starts[place] + self.lengths[place]].tolist()
@@ -89,9 +89,9 @@ class Dictionary:
 def read(
     path: str | Path, vectors: Vectors, words: NameList, report: DictionaryReport, *, advance: Advance = silent
 ) -> Dictionary:
-    """Read a dictionary; its words get the numbers of `words`, and those that are not among them the next ones.
+    """Read a dictionary. Its words get their numbers in `words`; new words get the next numbers.
 
-    Raise `EbertError` if the file is damaged, of another layout, or of another language than the store.
+    Raise `EbertError` if the file is damaged, has another layout, or is in another language than the store.
     """
     reader = _DictionaryReader(Path(path), vectors, words, report)
     parts = [reader.take(block) for block in _blocks(Path(path), advance)]
@@ -112,7 +112,7 @@ class _DictionaryReader:
         self._rows, self._foreign = np.zeros(0, np.int64), np.zeros(0, bool)  # (titles)
 
     def take(self, block: bytes) -> tuple[Array, Array, Array, Array]:
-        """Return what is of use of some lines: tokens, and lengths, rows and scores of the mentions."""
+        """Return the usable part of some lines: tokens, and lengths, rows and scores of the mentions."""
         dropped = self.report.dropped
         data = np.frombuffer(block, np.uint8)
         lines = NameList.of(block)
@@ -142,7 +142,7 @@ class _DictionaryReader:
         return tokens, lengths, rows.astype(np.int32), scores[kept]
 
     def check(self) -> None:
-        """Raise `EbertError` if what was read is nothing, or of another language than the store."""
+        """Raise `EbertError` if nothing was read, or if it is in another language than the store."""
         report = self.report
         if not report.lines:
             raise EbertError(f"{self.path} is empty; it should have lines {LAYOUT}")
@@ -157,7 +157,7 @@ class _DictionaryReader:
             )
 
     def _numbers(self, titles: NameList) -> Array:
-        """Return the numbers of titles, and look the new ones up."""
+        """Return the numbers of titles, and look up the new ones."""
         before = len(self.titles)
         numbers = self.titles.add(titles.data)
         names = self.titles.names
@@ -186,7 +186,7 @@ class _DictionaryReader:
         return np.flatnonzero(good)
 
     def _words(self, mentions: NameList) -> tuple[Array, Array, Array]:
-        """Return the words of mentions, how many each has, and the places of those that have some, not too many."""
+        """Return the words of mentions, how many each has, and the places of mentions with some, not too many."""
         text = mentions.data.tobytes().decode("utf-8", "replace")
         if not text.isascii():
             text = unicodedata.normalize("NFC", text)
@@ -206,7 +206,7 @@ _PATTERNS = {reason: tuple(map(re.compile, marks)) for reason, marks in BOILERPL
 
 
 def _having(names: NameList, text: bytes, pattern: re.Pattern[bytes]) -> Array:
-    """Return which names have something that a pattern finds; `text` is their letters."""
+    """Return which names a pattern matches; `text` is their letters."""
     places = np.fromiter((match.start() for match in pattern.finditer(text)), np.int64)
     found = np.zeros(len(names), bool)
     found[np.searchsorted(names.ends, places)] = True
@@ -214,7 +214,7 @@ def _having(names: NameList, text: bytes, pattern: re.Pattern[bytes]) -> Array:
 
 
 def _blocks(path: Path, advance: Advance) -> Iterator[bytes]:
-    """Yield the lines of a file, many together."""
+    """Yield the lines of a file in large blocks."""
     if path.is_dir():
         raise EbertError(f"{path} is a folder; give the dictionary in it")
     rest = b""
@@ -233,7 +233,7 @@ def _blocks(path: Path, advance: Advance) -> Iterator[bytes]:
 
 @jit
 def _fields(data: Array, starts: Array, ends: Array, first: Array, second: Array, scores: Array) -> None:
-    """Find the two tabs of each line, -1 if it has another number of them, -2 without a mention, and read the score."""
+    """Find the two tabs of each line and read the score: -1 if there are not two tabs, -2 if there is no mention."""
     for line in range(len(ends)):
         tabs = 0
         first[line] = second[line] = -1

@@ -1,12 +1,12 @@
 """The counts of a corpus and the scores of a dictionary put together, with a link probability for every surface.
 
 What a surface means weighs w(e) = c(e) + k s(e), with its links c(e) in the corpus and the dictionary's score s(e). A
-score that few links stand behind says little, so k is smaller for it. How many they were the dictionary does not say,
-but 0.975610 can be no less than 40 of 41, and most rare mentions have 1 of 1.
+score based on few links says little, so it gets a smaller k. The dictionary does not say how many links there were, but
+0.975610 must be at least 40 of 41, and most rare mentions have 1 of 1.
 
-How probably a surface is a link is counted in pages of the corpus that have links: (L + a p0) / (O + a), for L links
+The link probability of a surface is counted in pages of the corpus that have links: (L + a p0) / (O + a), for L links
 among O occurrences. p0 is the mean of L / O over surfaces of the dictionary of the same class: as many words, written
-with the same capitals, and about as frequent. Surfaces that never occur are of the class of those that occur once.
+with the same capitals, and about as frequent. Surfaces that never occur belong to the class of those that occur once.
 """
 
 from collections import Counter
@@ -19,22 +19,22 @@ from numpy.typing import NDArray
 from ebert.wikipedia.names import NameList
 
 FACTORS = (1, 2, 5, 10, 20, 50, 100)  # the smallest will do: spellings are counted together
-NEAR = 0.002  # how far a prior may be off in whole numbers
-CLOSE = 0.05  # how far a link probability may be off, as a share of it
-TRIALS = 500  # links that a score may be told to stand for
+NEAR = 0.002  # how far rounding to whole numbers may move a prior
+CLOSE = 0.05  # how far it may move a link probability, as a share of it
+TRIALS = 500  # the largest number of links that a score may stand for
 DIGITS = 0.6e-6  # half of the last digit of a score, and a little
-COARSE = 10  # surfaces that a class needs to count as much as all of its capitals and words together
+COARSE = 10  # surfaces a class needs to weigh as much as all classes of its capitals and words together
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class MergeOptions:
-    """The constants, chosen on held-out articles of Wikipedia, and what a surface and an entity may have at most."""
+    """The constants, chosen on held-out articles of Wikipedia, and the limits for a surface and an entity."""
 
     score: float = 2.0  # links that a well-founded score counts as
-    doubt: float = 5.0  # links behind a score at which it counts half of that
-    links: float = 0.5  # occurrences that the class of a surface counts as, in its link probability
+    doubt: float = 5.0  # links behind a score for which it counts half of that
+    links: float = 0.5  # occurrences that the class of a surface counts as in its link probability
     surfaces: int = 10_000  # of an entity, of those that only the dictionary has
     entities: int = 100  # of a surface
 
@@ -43,9 +43,9 @@ class MergeOptions:
 class Counted:
     """Surfaces in a corpus."""
 
-    tokens: Array  # words of all surfaces, one after the other
+    tokens: Array  # words of all surfaces, concatenated
     sizes: Array  # (surfaces) how many words each has
-    pairs: Array  # (meanings) surface << 32 | row, in order, each once
+    pairs: Array  # (meanings) surface << 32 | row, sorted and unique
     counts: Array  # (meanings) how often it was linked so
     occurrences: Array  # (surfaces) in pages with links
     links: Array  # (surfaces) of its occurrences that are links
@@ -56,7 +56,7 @@ def merge(
 ) -> tuple[Array, Array, Array]:
     """Return surfaces and what they mean, as pairs and counts, and the occurrences of each surface, as whole numbers.
 
-    `pairs` and `scores` are the lines of the dictionary, `words` those that tokens are numbers of.
+    `pairs` and `scores` are the lines of the dictionary; tokens are indices into `words`.
     """
     named = np.zeros(len(counted.sizes), bool)
     named[pairs >> 32] = True
@@ -91,7 +91,7 @@ def behind(scores: Array) -> Array:
 
 
 def link_probability(counted: Counted, named: Array, words: NameList, options: MergeOptions) -> Array:
-    """Return how probably each surface is a link where it stands; `named` are those that the dictionary has."""
+    """Return the link probability of each surface; `named` are those that the dictionary has."""
     occurrences, links = counted.occurrences, np.minimum(counted.links, counted.occurrences)
     bucket = np.minimum(np.frexp(np.maximum(occurrences, 1))[1], 10)
     coarse = _class(counted, words)
@@ -131,7 +131,7 @@ def _class(counted: Counted, words: NameList) -> Array:
 
 
 def _within(pairs: Array, weights: Array, own: Array, dropped: Counter[str], options: MergeOptions) -> Array:
-    """Return which meanings stay, if no entity and no surface may have too many; the lightest go."""
+    """Return which meanings to keep so that no entity and no surface has too many; drop the lightest."""
     kept = np.ones(len(pairs), bool)
     limits = (
         (pairs & 0xFFFFFFFF, options.surfaces, "mentions of entities that have more than {:,}"),
@@ -148,9 +148,9 @@ def _within(pairs: Array, weights: Array, own: Array, dropped: Counter[str], opt
 
 
 def whole(surface: Array, priors: Array, natural: Array, probability: Array) -> tuple[Array, Array]:
-    """Return counts of meanings and occurrences of surfaces, whole numbers that priors and probabilities come out of.
+    """Return counts of meanings and occurrences of surfaces as whole numbers that give the priors and probabilities.
 
-    `natural` are the links of each surface. It is multiplied if rounding would tell too much.
+    `natural` are the links of each surface. Counts are multiplied if rounding would change too much.
     """
     counts = np.zeros(len(surface), np.int64)
     occurrences = np.zeros(len(natural), np.int64)

@@ -19,7 +19,7 @@ class CandidateGenerator(ABC):
     """Finds the potential spans of a document, sorted by (start, end). They may overlap."""
 
     settings: dict[str, Any] | None = None
-    """What a saved linker keeps of the generator to make it again; None if it cannot be made again."""
+    """What a saved linker needs to recreate the generator; None if it cannot be recreated."""
 
     dropped: Mapping[str, int] = MappingProxyType({})
     """How many of the candidates cannot be used, by reason."""
@@ -29,7 +29,7 @@ class CandidateGenerator(ABC):
         """Return the spans that may name an entity."""
 
     def describe(self) -> dict[str, Any]:
-        """Return what a run or a linker says about where its candidates came from."""
+        """Return what a run or a linker reports about the source of its candidates."""
         return {"generator": type(self).__name__}
 
     def gold(self, document: Document) -> list[Span]:
@@ -60,7 +60,7 @@ Given = CandidateGenerator | FindSpans | CandidateOptions | None
 
 
 def generator_of(given: Given, vectors: Vectors) -> CandidateGenerator:
-    """Return the generator that is given: itself, a function, or options of the store's mention table."""
+    """Return the generator for what is given: a generator, a function, or options of the store's mention table."""
     if isinstance(given, CandidateGenerator):
         return given
     if given is None or isinstance(given, CandidateOptions):

@@ -1,10 +1,10 @@
-"""Candidates that somebody else found: one's own generator, or lists such as PPRforNED, as JSON, one object per line.
+"""Candidates from elsewhere: your own generator, or lists such as PPRforNED, as JSON, one object per line.
 
 ``{"id": document, "spans": [{"start", "end", "candidates": [...]}]}`` gives the spans of a document.
-``{"surface": words, "candidates": [...]}`` gives what words mean wherever they stand, and with an ``id`` in that
-document only, as lists that were made for every document do. A candidate is ``{"entity", "prior"}``, a pair of them, or
-a title alone; or all of them are an object of priors by title. Priors are renormalised, and where none is given, or all
-are 0, all are alike. What several lines give for the same words or the same place counts together.
+``{"surface": words, "candidates": [...]}`` says what words mean wherever they stand. With an ``id`` it holds for that
+document only, as in lists made per document. A candidate is ``{"entity", "prior"}``, a pair of the two, or a title
+alone; the whole list may also be an object of priors by title. Priors are renormalised; if none is given, or all are 0,
+they are equal. Lines for the same words or the same place are added up.
 """
 
 from collections import Counter
@@ -26,11 +26,11 @@ from ebert.vectors.store import Vectors
 
 Weights = dict[str, float]  # of candidates, by title
 Choices = tuple[Choice, ...]
-Node = dict[str | None, Any]  # surfaces by their next word; at None, what they mean if they end here
+Node = dict[str | None, Any]  # surfaces by their next word; at None, what a surface that ends here means
 
 
 def read_candidates(path: str | Path, vectors: Vectors, *, candidates: int = 30) -> "GivenCandidates":
-    """Read a file of JSON or KnowBert's table, or raise `EbertError` if the store has none of its candidates.
+    """Read a file of JSON or KnowBert's table. Raise `EbertError` if the store has none of its candidates.
 
     A span has at most `candidates`.
     """
@@ -46,13 +46,13 @@ def read_candidates(path: str | Path, vectors: Vectors, *, candidates: int = 30)
 
 
 class GivenCandidates(CandidateGenerator):
-    """Returns the spans that were given for a document. `dropped` counts candidates that the store does not have."""
+    """Returns the given spans of a document. `dropped` counts candidates that the store does not have."""
 
     def __init__(self, rows: Iterable[tuple[str, jsonl.Row]], vectors: Vectors, *, candidates: int = 30) -> None:
         self.dropped: Counter[str] = Counter()
         self.source: dict[str, str] = {}
         self._resolver, self._most = TitleResolver(vectors), candidates
-        # By document, or for all of them (None).
+        # By document; None is for all documents.
         self._spans: dict[str, dict[tuple[int, int], Any]] = {}
         self._surfaces: dict[str | None, tuple[Node, set[str]]] = {}  # with all of their words
         meant: list[tuple[dict[Any, Any], Any]] = []  # dictionaries and their keys that have candidates
@@ -76,7 +76,7 @@ class GivenCandidates(CandidateGenerator):
         places = places_of(text, lambda word: any(word in words for _, words in given)) if given else []
         words = [word_of(text, *place) for place in places]
         for first, stop in enumerate(runs(text, places)):
-            nodes = [node for node, _ in given]  # those of the document go before those of all
+            nodes = [node for node, _ in given]  # the document's own go before those for all documents
             for last in range(first, stop):
                 nodes = [node[words[last]] for node in nodes if words[last] in node]
                 if not nodes:
@@ -88,7 +88,7 @@ class GivenCandidates(CandidateGenerator):
                     f"the candidates for {start}:{end} of document {document.id!r} are not for this text, which has "
                     f"{len(text)} characters"
                 )
-            found[start, end] = choices  # given for the place: it goes before what was given for the words
+            found[start, end] = choices  # candidates given for the place go before those given for the words
         return [Span(start, end, choices) for (start, end), choices in sorted(found.items()) if choices]
 
     def describe(self) -> dict[str, Any]:
@@ -96,8 +96,8 @@ class GivenCandidates(CandidateGenerator):
         return {**self.source, "candidates": self._most}
 
     def _read(self, row: Mapping[str, Any]) -> Iterable[tuple[dict[Any, Any], Any, Any]]:
-        """Yield the candidates of a row, each with the dictionary and the key where they belong."""
-        name = titles.as_text(str(row["id"])) if row.get("id") is not None else None  # as documents are called
+        """Yield the candidates of a row, each with the dictionary and the key to store it under."""
+        name = titles.as_text(str(row["id"])) if row.get("id") is not None else None  # document ids are strings
         if "surface" in row:
             words = known_words(jsonl.name_of(row["surface"]))
             node, known = self._surfaces.setdefault(name, ({}, set()))
@@ -112,7 +112,7 @@ class GivenCandidates(CandidateGenerator):
                 yield self._spans.setdefault(name, {}), (int(span["start"]), int(span["end"])), span["candidates"]
 
     def _weigh(self, given: Iterable[Any], weights: Weights) -> None:
-        """Add the weights of some candidates to those that there are."""
+        """Add the weights of some candidates to the existing ones."""
         if isinstance(given, str):
             raise TypeError(f"{given!r} is no list")
         for candidate in given.items() if isinstance(given, Mapping) else given:

@@ -1,10 +1,10 @@
 """KnowBert's candidate table: lines of ``mention TAB frequency TAB id,probability,Title TAB ...``.
 
-It can become the mention table of a store, or be taken as given candidates as it is. For a store, the probabilities of
-a line, which were put together from several sources and need not add up to one, become counts by the frequency. Counts
-are whole numbers, so those of a rare mention are multiplied, and its occurrences with them: priors stay right to three
-digits. The table does not know how often a mention's words stand unlinked. Where the store knows, its number is kept;
-elsewhere every occurrence counts as a link, as in KnowBert, whose generator has no threshold.
+It can become the mention table of a store, or serve directly as given candidates. For a store, the probabilities of a
+line are turned into counts with the frequency; they come from several sources and need not add up to one. Counts are
+whole numbers, so those of a rare mention are multiplied, and its occurrences too: priors stay right to three digits.
+The table does not know how often a mention's words stand unlinked. Where the store knows, its number is kept; elsewhere
+every occurrence counts as a link, as in KnowBert, whose generator has no threshold.
 """
 
 import io
@@ -29,7 +29,7 @@ DIGITS = 12  # of a frequency, at most
 MOST = 1000.0  # a "probability" may be several, added up, but not this many
 CLOSE = 0.005  # how far a link probability may be off, as a share of it
 
-Line = tuple[str, str, int, list[tuple[str, float]]]  # where it is, mention, frequency, titles with their shares
+Line = tuple[str, str, int, list[tuple[str, float]]]  # location, mention, frequency, titles with their shares
 
 
 @dataclass
@@ -49,7 +49,7 @@ def recognises(line: str) -> bool:
 
 
 def rows(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the lines of a table as given candidates, with where they stand."""
+    """Yield the lines of a table as given candidates, each with its location."""
     for where, mention, _, found in _lines(io.StringIO(text), name):
         yield where, {"surface": mention, "candidates": found}
 
@@ -88,7 +88,7 @@ def surfaces(
 
 
 def whole(weights: Mapping[int, float], occurrences: int) -> tuple[int, dict[int, int]]:
-    """Return occurrences, and weights as whole numbers; all are multiplied if rounding would tell too much.
+    """Return occurrences and weights as whole numbers; multiply all of them if rounding would change too much.
 
     >>> whole({7: 1.8, 8: 0.2}, 0)
     (10, {7: 9, 8: 1})

@@ -1,7 +1,7 @@
-"""One page, one entity: titles of a store that are names of the same page, found by rules that each can be wrong.
+"""One page, one entity: find titles of a store that name the same page, by rules that can each be wrong.
 
-Dumps of several years have the same page under several titles, and links of one year point to a title that another year
-has no page for, so Apple Inc., Apple Inc and Apple Computer are three entities with a part of the links each. Entities
+Dumps of several years have the same page under several titles, and links of one year point to a title that has no page
+in another year. So Apple Inc., Apple Inc and Apple Computer are three entities, each with a part of the links. Entities
 are merged
 
 - if a redirect leads from the title of one to that of the other;
@@ -11,9 +11,9 @@ are merged
 - if their titles have the same letters and digits, and differ only in kinds of dashes and quotes, or in accents, case,
   blanks, dots, commas, apostrophes and hyphens and have similar vectors (`ALIKE`).
 
-A note in brackets, other marks ("C++", "Yahoo!") and marks between digits tell titles apart, as do capitals ("WHO",
-"Who"). The one with the most links stays; the others find it, and their links count as its own. Nothing is removed from
-the store: `Catalogue.merged` says what was merged into what, by which rule.
+A note in brackets, other marks ("C++", "Yahoo!"), marks between digits, and capitals ("WHO", "Who") tell titles apart.
+The entity with the most links stays; the other titles find it, and their links count as its own. Nothing is removed
+from the store: `Catalogue.merged` says what was merged into what, and by which rule.
 """
 
 import re
@@ -30,18 +30,18 @@ from ebert.vectors.catalogue import Merge
 from ebert.vectors.store import Vectors
 
 SURE = 0.95  # the least score of a dictionary's entry
-# The least cosine of titles of one, two and more words that differ in more than kinds of marks. Pairs of a store of 1.1
-# million entities were read, up to sixty for a tenth of cosine: below these, pairs like Lac and Laç, Black Panther and
-# Black panther are too many; of a hundred that were merged, four to six were wrong.
+# The least cosine of titles of one, two and more words that differ in more than kinds of marks. Chosen by reading pairs
+# of a store of 1.1 million entities, up to sixty for each tenth of cosine. Below these limits there are too many pairs
+# like Lac and Laç, or Black Panther and Black panther; of a hundred merged pairs, four to six were wrong.
 ALIKE = (0.4, 0.3, 0.2)
 SENT = 0.5  # the least cosine of a title and the one that a dictionary sends it to
 SHORTEST = 3  # letters of titles that are merged for their spelling
 BATCH = 4096  # pairs whose vectors are compared at a time
 MADE = "SELECT row, title, count FROM entities WHERE row > ? ORDER BY row"
 
-# Kinds of dashes and quotes, of which whoever types a title takes one or another.
+# Kinds of dashes and quotes; people who type a title choose one or another.
 _KINDS = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-") | dict.fromkeys("‘’‛ʼʻ`´′", "'") | dict.fromkeys("“”„″", '"'))
-_LOOSE = re.compile(r"[ .,'-]+")  # marks that come and go
+_LOOSE = re.compile(r"[ .,'-]+")  # optional marks
 
 
 def merges(
@@ -50,9 +50,9 @@ def merges(
 ) -> list[Merge]:  # fmt: skip
     """Return which entities of a store should be merged, in the order of their rows.
 
-    Redirects are pairs of titles, from and to. Entries of a dictionary, whose titles may be older, are a surface, the
-    row of the entity that it is most likely to mean, and how likely; a surface should be no page of its own. With the
-    `openings` of pages, titles of the same page are found too. Titles in `apart` are merged with nothing.
+    Redirects are pairs of titles, from and to. An entry of a dictionary, whose titles may be older, is a surface, the
+    row of its most likely entity, and the probability; the surface should not have a page of its own. With the
+    `openings` of pages, titles of the same page are found too. Titles in `apart` are never merged.
     """
     made = [(title, count or 0) for _, title, count in vectors.catalogue.pages(MADE, -1)]
     rows = {title: row for row, (title, _) in enumerate(made)}
@@ -91,7 +91,7 @@ def merges(
 def _sent(
     vectors: Vectors, dictionary: Iterable[tuple[str, int, float]], rows: dict[str, int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield entities whose titles a dictionary sends to others with similar vectors; it sends to broader pages too."""
+    """Yield entities whose titles a dictionary sends to others with similar vectors, not to broader pages."""
     named = ((rows.get(titles.clean(surface)), other) for surface, other, score in dictionary if score >= SURE)
     pairs = [(row, other, "") for row, other in named if row is not None and row != other]
     for start in range(0, len(pairs), BATCH):
@@ -110,7 +110,7 @@ def _one_page(vectors: Vectors, made: Sequence[tuple[str, int]], openings: Openi
 
 
 def key_of(title: str) -> str:
-    """Return what titles have in common that differ in accents, case, blanks and light punctuation only.
+    """Return a key that is the same for titles that differ only in accents, case, blanks and light punctuation.
 
     A mark between digits tells numbers apart, and one at the beginning or a hyphen at the end is part of a name.
 
@@ -121,7 +121,7 @@ def key_of(title: str) -> str:
 
 
 def difference(title: str, other: str) -> str:
-    """Return in what two titles with the same key differ.
+    """Return how two titles with the same key differ.
 
     >>> difference("Cent–mètre", "Cent-mètre"), difference("Pelé", "PELE"), difference("Apple Inc", "Apple Inc.")
     ('kind of mark', 'accents, case', 'punctuation')
@@ -179,7 +179,7 @@ def _bare(title: str) -> str:
 
 
 def _tight(title: str) -> str:
-    """Return a title without marks that come and go."""
+    """Return a title without optional marks."""
 
     def kept(found: re.Match[str]) -> str:
         before, marks, after = title[: found.start()], found[0], title[found.end() :]

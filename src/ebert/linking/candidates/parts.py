@@ -1,8 +1,8 @@
 """Parts of longer names: a text that has named Brian Kemp may call him Kemp, whatever else that word means elsewhere.
 
 The first or the last word of a name of several words, wherever else it stands in the text, may mean what the name
-means. It gets the candidates of the name, with a prior that is the smaller the more often the word is a link by itself:
-"England" is hardly the Bank of England, and "Kemp" mostly is the one who was named.
+means. It gets the candidates of the name. The more often the word is a link by itself, the smaller the prior: "England"
+is hardly ever the Bank of England, but "Kemp" mostly is the person who was named.
 """
 
 import re
@@ -13,9 +13,9 @@ from dataclasses import replace
 from ebert.linking.candidates.words import begins_sentence
 from ebert.linking.document import Choice, Span
 
-RATE = 0.3  # how often a word means the longer name that it is a part of; by judgement
-LEAST_SURE = 0.1  # the link probability of a longer name
-LEAST_PRIOR = 0.2  # of what a longer name means
+RATE = 0.3  # how often a word means the longer name that it is part of; a judgement
+LEAST_SURE = 0.1  # the least link probability of a longer name
+LEAST_PRIOR = 0.2  # the least prior of what a longer name means
 MOST = 2  # meanings of a longer name
 SHORTEST = 3  # letters
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
@@ -25,7 +25,7 @@ _APOSTROPHES = "'’"
 def with_parts(text: str, spans: Sequence[Span], is_common: Callable[[str], bool]) -> list[Span]:
     """Return the spans of a text, sorted, with the candidates that their words have as parts of longer names.
 
-    A word that `is_common` (The, New) is no first part, and no part where a sentence begins (Airlines).
+    A word that `is_common` (The, New) is never a first part, and no part at all at the start of a sentence (Airlines).
     """
     means: dict[str, dict[str, float]] = {}  # what words mean as parts, and how likely the longer name means it
     longer: list[tuple[int, int]] = []
@@ -58,7 +58,7 @@ def with_parts(text: str, spans: Sequence[Span], is_common: Callable[[str], bool
 def _places(
     text: str, means: dict[str, dict[str, float]], longer: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield where words that are parts stand, but for those inside a longer name."""
+    """Yield the places of words that are parts, except those inside a longer name."""
     starts = [start for start, _ in longer]
     reach = 0
     reaches = [reach := max(reach, end) for _, end in longer]
@@ -72,7 +72,7 @@ def _places(
 
 
 def _with(span: Span, meant: dict[str, float]) -> Span:
-    """Return a span with more candidates, or with those that it has marked as parts."""
+    """Return a span with more candidates, or with its own marked as parts."""
     weights = {choice.title: choice.prior * span.sure for choice in span.choices}
     lower = {choice.title: choice.lower for choice in span.choices}
     for title, share in meant.items():
@@ -80,6 +80,6 @@ def _with(span: Span, meant: dict[str, float]) -> Span:
     total = sum(weights.values())
     best = sorted(weights, key=lambda title: (-weights[title], title))
     choices = tuple(Choice(title, weights[title] / total, lower.get(title, 0.0), title in meant) for title in best)
-    if span.link_probability is None:  # it was added, so that it always counts
+    if span.link_probability is None:  # an added entity always counts
         return replace(span, choices=choices)
     return replace(span, choices=choices, link_probability=1 - (1 - span.sure) * (1 - RATE))

@@ -1,8 +1,8 @@
 """The mention table of a corpus counted again: without some of its articles, and with honest link probabilities.
 
-Articles that are test documents must not have taught the table anything, so their links and words are left out. And a
-corpus may hold pages without any links (openings of articles, say), where a name that stands unlinked tells nothing: so
-the share of a surface's occurrences that are links is counted in pages that have links.
+The table must learn nothing from articles that are test documents, so their links and words are left out. A corpus may
+also hold pages without any links (openings of articles, say), where an unlinked name tells nothing. So the link
+probability of a surface is counted only in pages that have links.
 """
 
 from array import array
@@ -46,7 +46,7 @@ class PageChoice:
 
 
 def choose_pages(corpus: Corpus, leave_out: Collection[str] = ()) -> PageChoice:
-    """Leave articles out, by their titles, and find those of the others that have links."""
+    """Leave out articles by their titles, and find which of the others have links."""
     out = page_numbers(corpus, leave_out)
     kept = np.ones(len(corpus.page_entity), bool)
     kept[list(out)] = False
@@ -57,7 +57,7 @@ def choose_pages(corpus: Corpus, leave_out: Collection[str] = ()) -> PageChoice:
 
 
 def page_numbers(corpus: Corpus, names: Collection[str]) -> dict[int, str]:
-    """Return the pages of a corpus that have one of these titles, or a title that redirects to one or from one."""
+    """Return the pages of a corpus with one of these titles, or with a title that redirects to or from one."""
     wanted = {form for name in names for form in titles.spellings(name)}
     for source, target in corpus.redirects:
         if source in wanted:
@@ -70,9 +70,9 @@ def page_numbers(corpus: Corpus, names: Collection[str]) -> dict[int, str]:
 def recount(
     corpus: Corpus, vectors: Vectors, choice: PageChoice, *, threads: int = 1, advance: Advance = silent
 ) -> Iterator[Surface]:
-    """Count the mention table for a store: surfaces, how often their words occur, what they mean how often.
+    """Count the mention table for a store: surfaces, how often their words occur, and how often they mean what.
 
-    The title of an entity and those that redirect to it name it too, as if they had been linked once.
+    The title of an entity and its redirects name it too, as if each had been linked once.
     """
     count = _Count(corpus, vectors, choice, NameList.of((corpus.path / WORDS).read_bytes()))
     occurrences = count.trie.count(*_text(corpus, choice.linked), threads, advance)
@@ -117,7 +117,7 @@ class _Count:
         starts = np.asarray(corpus.anchor_start)[anchors] - (np.cumsum(lengths) - lengths)
         linked = np.asarray(corpus.tokens)[np.repeat(starts, lengths) + np.arange(int(lengths.sum()))]
         of_titles, title_lengths, title_rows = _titles(corpus, vectors)
-        # Of all surfaces, one after the other.
+        # Of all surfaces, concatenated.
         self.tokens = np.concatenate([linked, of_titles] + ([more.tokens] if more else []))
         sizes = np.concatenate([lengths, title_lengths] + ([more.lengths] if more else []))
         self.anchors, self.in_linked = len(anchors), choice.linked[page[anchors]]
@@ -134,12 +134,12 @@ class _Count:
         self.by_title = np.setdiff1d(keys[known & by_title], self._pairs)  # titles that nobody linked
 
     def meanings(self) -> tuple[Array, Array]:
-        """Return surfaces and the rows that they mean, in one number, and how often."""
+        """Return surfaces and the rows that they mean, packed into one number, and how often they mean them."""
         ones = np.ones(len(self.by_title), np.int64)
         return np.concatenate([self._pairs, self.by_title]), np.concatenate([self._counts, ones])
 
     def surfaces(self, pairs: Array, counts: Array, occurrences: Array) -> Iterator[Surface]:
-        """Yield the surfaces that mean something, in the order of their bytes: so the catalogue takes them fast."""
+        """Yield the surfaces that mean something, in the order of their bytes, which the catalogue takes fastest."""
         order = np.lexsort((pairs & 0xFFFFFFFF, -counts, pairs >> 32))
         pairs, counts = pairs[order], counts[order]
         offsets = np.searchsorted(pairs >> 32, np.arange(len(self.trie) + 1))
@@ -164,7 +164,7 @@ def title_surfaces(title: str, words_of: WordsOf = words_of) -> set[str]:
     """
     whole = surface_of(title, words_of)
     surfaces = {whole, surface_of(title.partition(", ")[0], words_of)}
-    if " " in whole and whole[1:].islower():  # no name but a noun
+    if " " in whole and whole[1:].islower():  # not a name but a noun
         surfaces.add(whole[0].lower() + whole[1:])
     return surfaces - {""}
 
@@ -172,7 +172,7 @@ def title_surfaces(title: str, words_of: WordsOf = words_of) -> set[str]:
 def _titles(corpus: Corpus, vectors: Vectors) -> tuple[Array, Array, Array]:
     """Return the surfaces of all titles as words of a corpus: the words, how many of them each has, and its row.
 
-    One with a word that the corpus does not have is in no text that was counted, and is passed over.
+    A title with a word that the corpus does not have cannot occur in the counted text, and is skipped.
     """
     numbers = {word: number for number, word in enumerate(corpus.words)}
     words, lengths, rows = array("i"), array("i"), array("q")
@@ -204,7 +204,7 @@ def _rows(corpus: Corpus, vectors: Vectors) -> Array:
 def titles_of(sources: Iterable[str | Path], say: Callable[[str], object]) -> list[str]:
     """Return the titles of the articles that files of test data hold, or lists of titles.
 
-    A file that names no article is an error: whoever gives it would take for left out what is not.
+    A file that names no article is an error: the caller would believe that its articles were left out.
     """
     found: list[str] = []
     for source in map(Path, sources):

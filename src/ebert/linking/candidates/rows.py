@@ -1,4 +1,4 @@
-"""Very many titles and surfaces looked up in memory, where `Vectors` asks the catalogue several times for each."""
+"""Look up very many titles and surfaces in memory; `Vectors` would ask the catalogue several times for each."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class TitleRows:
         row = self._rows.get(plain)
         if row is not None:
             return row
-        # Most titles that are not there have no other spelling but with the first letter in the other case.
+        # For most missing titles, the only other spelling has the first letter in the other case.
         forms = [plain[0].swapcase() + plain[1:]] if _PLAIN.fullmatch(plain) else titles.spellings(title)
         return next((self._rows[form] for form in forms if form in self._rows), -1)
 

@@ -1,4 +1,4 @@
-"""Titles that are one page without a redirect that says so, as far as the corpus and the mention table show it.
+"""Find titles of one page without a redirect between them, as far as the corpus and the mention table show it.
 
 A dump without its redirects has links to UN and to United Nations, and dumps of several years have one page as NFL and
 as National Football League. The title of one, as the words of a link, then often means the other, their vectors are
@@ -15,12 +15,12 @@ from ebert.vectors.store import Vectors
 from ebert.wikipedia.corpus import Corpus
 from ebert.wikipedia.tokens import surface_key
 
-# Pairs of a store of 1.1 million entities were read, twenty to sixty for each range of a value: of those that the
-# limits let through, about one in ten without a page was wrong, and one in fifty with two pages.
+# Chosen by reading pairs of a store of 1.1 million entities, twenty to sixty for each range of a value. Of the pairs
+# within the limits, about one in ten was wrong where one had no page, and one in fifty where both had pages.
 ALIKE = {"no page": 0.5, "same opening": 0.45}  # the least cosine
 MEANT = {"no page": 0.25, "same opening": 0.05}  # the least share of the links with these words that mean the other
 SAME = 0.8  # the least share of words that two openings have in common
-OPENING, SHORTEST = 20, 8  # words of an opening, and the fewest that tell something
+OPENING, SHORTEST = 20, 8  # words of an opening, and the fewest that are enough to compare
 MOST = 3  # entities that a title may mean
 
 Pair = tuple[int, int, str]
@@ -49,7 +49,7 @@ class Openings:
 
 
 def same_pages(vectors: Vectors, made: Sequence[tuple[str, int]], openings: Openings) -> Iterator[Pair]:
-    """Yield rows of entities that are one page if they are `ALIKE`, the less linked one first, and how that is known.
+    """Yield rows of entities that are one page if they are `ALIKE`, the less linked one first, and the evidence.
 
     `made` has the titles and counts of the entities, by row.
     """
@@ -70,7 +70,7 @@ def same_pages(vectors: Vectors, made: Sequence[tuple[str, int]], openings: Open
 def _other(
     row: int, made: Sequence[tuple[str, int]], meant: Counter[int], openings: Openings
 ) -> Iterator[tuple[int, str]]:
-    """Yield the page that the title of an entity means as words, if there is one, and how that is known."""
+    """Yield the page that the title of an entity means as words, if there is one, and the evidence."""
     title, count = made[row]
     total = meant.total()
     for other, links in meant.most_common(MOST):

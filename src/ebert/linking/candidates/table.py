@@ -1,15 +1,15 @@
-"""Candidates by the mention table of a store.
+"""Candidates from the mention table of a store.
 
-Every run of up to ten words that the table knows is a span. A run grows only while a key of the table goes on like it,
-so the time is linear in the text. Spans may overlap, and many name nothing where they stand: rejecting them is the
-model's part. Words are split as in the table, at every punctuation mark, so that possessives ("England's") and
-compounds ("UK-based") need no rule of their own; only the mark that a name ends with ("U.S.", "Yahoo!") does.
+Every run of up to ten words that the table knows is a span. A run grows only while some key of the table begins with
+it, so the time is linear in the text. Spans may overlap, and many name nothing where they stand: the model has to
+reject them. Words are split as in the table, at every punctuation mark. So possessives ("England's") and compounds
+("UK-based") need no rule of their own; only a mark at the end of a name ("U.S.", "Yahoo!") does.
 
-The table is asked by a key (`surface_key`), which all spellings of a name have in common: a run may mean whatever any
-of them means. What was counted for the spelling at hand weighs more the more of it there is: with l links among n
-occurrences of the spelling, and the shares P of the key, the link probability is (l + DOUBT P) / (n + DOUBT), and the
-prior of an entity with c links (c + PRIOR_DOUBT P(entity)) / (l + PRIOR_DOUBT). So "US" is a country and "us" is not.
-Where capitals tell nothing, in headlines and in text without any, only the key counts.
+The table is looked up by a key (`surface_key`) that all spellings of a name share: a run may mean whatever any of them
+means. The more often the spelling at hand was counted, the more its own counts weigh: with l links among n occurrences
+of the spelling, and the shares P of the key, the link probability is (l + DOUBT P) / (n + DOUBT), and the prior of an
+entity with c links (c + PRIOR_DOUBT P(entity)) / (l + PRIOR_DOUBT). So "US" is a country and "us" is not. Where
+capitals tell nothing, in headlines and in text without any, only the key counts.
 
 A text that has named Brian Kemp may call him Kemp: `ebert.linking.candidates.parts` adds such candidates.
 """
@@ -32,12 +32,12 @@ from ebert.vectors.store import Vectors
 from ebert.wikipedia.tokens import surface_key
 
 Chosen = tuple[tuple[Choice, ...], float | None, int | None, bool]
-"""What a span may mean, its link probability, how often it was linked in any spelling, and whether never in its own."""
-# Chosen on 150 articles of the corpus, each occurrence left out of its own counts.
+"""What a span may mean, its link probability, its links in any spelling, and whether its own was never linked."""
+# Chosen on 150 articles of the corpus, with each occurrence left out of its own counts.
 DOUBT = 10  # occurrences of a spelling that tell as much of its link probability as all spellings of the name together
 PRIOR_DOUBT = 1  # links of a spelling that tell as much of what it means
-# Occurrences of a spelling of several words that nobody linked, of which no count is kept: with as many capitals as one
-# that was linked, and with fewer.
+# Assumed occurrences of a spelling of several words that nobody linked, for which no count is kept: with as many
+# capitals as a linked one, and with fewer.
 UNSEEN, LOWERED = 10, 150
 REMEMBERED = 1 << 16  # surfaces that are looked up once only
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
@@ -50,8 +50,8 @@ class MentionTable(CandidateGenerator):
     >>> generator = MentionTable(Vectors.open("enwiki-vectors"))              # doctest: +SKIP
     >>> generator(Document("1", "Adams and Platt are both injured."))         # doctest: +SKIP
 
-    Entities that were added to the store are found at once, by whatever they were said to be called, however ordinary a
-    word or number it is: what is remembered is forgotten after every addition.
+    Entities that are added to the store are found at once, by all of their given names, even ordinary words or numbers:
+    every addition clears the cache.
     """
 
     def __init__(self, vectors: Vectors, options: CandidateOptions | None = None) -> None:
@@ -69,7 +69,7 @@ class MentionTable(CandidateGenerator):
         return with_parts(document.text, list(self._spans(document.text)), self._common)
 
     def at(self, text: str, start: int, end: int) -> Span | None:
-        """Return what a given span may mean, or None: disambiguation of mentions that somebody else found.
+        """Return what a given span may mean, or None, to disambiguate mentions that were found elsewhere.
 
         Unlike in a search, the span may be of any length and link probability.
         """
@@ -85,7 +85,7 @@ class MentionTable(CandidateGenerator):
         return next((Span(start, end, *chosen) for chosen in found if chosen), None)
 
     def gold(self, document: Document) -> list[Span]:
-        """Return the gold mentions of a document as spans; they need not be among those that it finds."""
+        """Return the gold mentions of a document as spans; the table need not find them itself."""
         text, places = document.text, [(mention.start, mention.end) for mention in document.gold]
         parts = {(span.start, span.end): span for span in self(document) if any(choice.part for choice in span.choices)}
         return [parts.get(place) or self.at(text, *place) or Span(*place, (), 0.0) for place in places]
@@ -113,7 +113,7 @@ class MentionTable(CandidateGenerator):
         return self.options.ignore_case or not spelt.has_capitals(text)
 
     def _words(self, text: str) -> tuple[list[Place], list[str], list[str]]:
-        """Return where the words of a text are, what they are in the table, and their keys, which all have."""
+        """Return the places of the words of a text, their forms in the table, and their keys."""
 
         def is_known(word: str) -> bool:
             key = surface_key(word)
@@ -146,7 +146,7 @@ class MentionTable(CandidateGenerator):
                     yield Span(start, spelt.closed(text, start, places[last][1], chosen[0][0].title), *chosen)
 
     def _chosen(self, key: str, name: str, blind: bool, *, threshold: bool = True) -> Chosen | None:
-        """Return the choices of words by their key and how they are written, unless that tells nothing (`blind`)."""
+        """Return the choices of words by their key and their spelling, or by the key alone if `blind`."""
         options, known = self.options, self._look_up(key)
         counts: Counter[str] = Counter()
         for one in known:
@@ -176,10 +176,10 @@ class MentionTable(CandidateGenerator):
                 title: (written.counts.get(title, 0) + PRIOR_DOUBT * weight) / (links + PRIOR_DOUBT)
                 for title, weight in weights.items()
             }
-        # Of one that was added nobody knows how often it is a link: it was no name in the text that was counted.
+        # Nobody knows how often an added one is a link: it was not a name in the text that was counted.
         if threshold and not own and probability < options.min_link_probability:
             return None
-        # Added ones, linked by nobody, would be the first to go.
+        # Added ones have no links and would be the first to be dropped.
         best = sorted(weights.items(), key=lambda item: (item[0] not in own, -item[1], item[0]))
         best = sorted(best[: options.candidates], key=lambda item: (-item[1], item[0]))
         best = [item for item in best if item[1] >= options.min_prior or item[0] in own] or best[:1]
@@ -189,7 +189,7 @@ class MentionTable(CandidateGenerator):
 
 
 def _names(added: Spelling, written: Spelling, counted: Iterable[Spelling]) -> bool:
-    """Return whether an added name is one as it is written: not with fewer capitals, if such a word is counted."""
+    """Return whether an added name counts as written: not with fewer capitals, if such a word is counted."""
     if capitals(written.surface) >= capitals(added.surface):
         return True
     return not any(one.occurrences > len(one.own) for one in counted)

@@ -1,11 +1,11 @@
 """The words of a text as the mention table has them, and what their capitals tell.
 
-The table splits words as BERT does, for which an emoji or a trade mark sign is a letter like any other and a form feed
-is nothing. In tweets and in text out of PDF files names touch these all the time, so here they end a word, unless the
-table knows it with them (`C♯`, `A★Teens`). What cannot be seen, such as a mark that turns the direction of writing, is
-no part of a word at its edges.
+The table splits words as BERT does, which treats an emoji or a trade mark sign as a letter and ignores a form feed. In
+tweets and in text from PDF files names often touch such signs. So here the signs end a word, unless the table knows the
+word with them (`C♯`, `A★Teens`). Invisible characters, such as a mark that turns the direction of writing, are stripped
+from the edges of a word.
 
-News have headlines in capitals, tweets have neither capitals nor apostrophes: there capitals tell nothing.
+Headlines of news are in capitals, and tweets have neither capitals nor apostrophes: there capitals tell nothing.
 """
 
 import re
@@ -15,29 +15,29 @@ from functools import cache, lru_cache
 
 from ebert.wikipedia.tokens import DEFAULT, WordsOf, are_initials, in_category, removed, spans_of, words_of
 
-# What no name runs across: a line end, a page end, a semicolon, a bar; a full stop after a word too long for an
+# What a name cannot run across: a line end, a page end, a semicolon, a bar, or a full stop after a word too long for an
 # abbreviation. A line end in wrapped text is a blank.
 _BREAK = re.compile(r"[\n\r\t\f\v\x85;|]")
 _WRAP = re.compile(r" *\r?\n *")
-_WRAPPED = range(40, 121)  # characters of a line that is full: in lists they are fewer, in a whole paragraph more
+_WRAPPED = range(40, 121)  # characters of a full line: lines of lists are shorter, whole paragraphs are longer
 _STOP = re.compile(r"\.\s")
 _ABBREVIATION = 4  # letters at most
-# What the full stop after it belongs to: letters with full stops between them, and how names of people and firms end.
+# What keeps the full stop after it: letters with full stops between them, and endings of names of people and firms.
 _SHORT = re.compile(r"(?<!\w)(?:[^\W\d_]\. ?)+[^\W\d_]$|(?<!\w)(?:Jr|Sr|Inc|Ltd|Co|Corp|Bros|Ph\.D)$")
-_LAST = 24  # characters that tell whether it is so
+_LAST = 24  # characters that are enough to decide this
 _MARKS = re.compile(r"[.!?…]+")
 _NOTE = re.compile(r" \([^()]*\)$")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _END = re.compile(r"[.!?…:\n][\"'“”‘’()\s]*$")
-_BEFORE = 12  # characters before a word that tell whether it begins a sentence
+_BEFORE = 12  # characters before a word that are enough to tell whether it begins a sentence
 _NEAR, _AROUND = 3, 60  # words before and after one that tell whether it is in a headline, and how far they may be
-_CAPITALISED = 0.02  # share of capitals among the letters from which on a text is written with capitals
+_CAPITALISED = 0.02  # the least share of capitals among the letters of a text that is written with capitals
 
 Place = tuple[int, int]
 
 
 def places_of(text: str, known: Callable[[str], bool], *, by: str = DEFAULT) -> list[Place]:
-    """Return where words begin and end; `known` says whether the table has one that has a sign in it."""
+    """Return where words begin and end; `known` says whether the table has a word with a sign in it."""
     if not unseen().search(text) and not signs().search(text):
         return spans_of(text, by=by)
     places: list[Place] = []
@@ -61,7 +61,7 @@ def word_of(text: str, start: int, end: int, *, lowercase: bool = False) -> str:
 
 
 def known_words(surface: str, words_of: WordsOf = words_of) -> tuple[str, ...]:
-    """Return the words of a surface of somebody else's table, as `word_of` returns those of a text."""
+    """Return the words of a surface from another table, as `word_of` returns those of a text."""
     return tuple(unicodedata.normalize("NFC", word) for word in words_of(surface))
 
 
@@ -85,7 +85,7 @@ def _broken(text: str, gap: str, start: int, end: int) -> bool:
 
 
 def in_headline(text: str, start: int, end: int) -> bool:
-    """Return whether the words around a place are in capitals too, or there are none, so that capitals mean nothing."""
+    """Return whether capitals mean nothing at a place: the words around it are in capitals too, or there are none."""
     before = text[max(0, start - _AROUND) : start].rpartition("\n")[2]
     after = text[end : end + _AROUND].partition("\n")[0]
     near = [*_LETTERS.findall(before)[-_NEAR:], *_LETTERS.findall(after)[:_NEAR]]
@@ -99,7 +99,7 @@ def begins_sentence(text: str, start: int) -> bool:
 
 
 def closed(text: str, start: int, end: int, title: str) -> int:
-    """Return the end of a name with the mark that belongs to it: of "U.S." always, of "Yahoo!" if its title has it."""
+    """Return the end of a name with its closing mark: always for "U.S.", for "Yahoo!" only if its title has it."""
     marks = _MARKS.match(text, end)
     if marks is None or text[marks.end() : marks.end() + 1].isalnum():  # "U.S" of "U.S.S.R."
         return end
@@ -129,25 +129,25 @@ def _without(at_edge: Callable[[str], bool], text: str, start: int, end: int) ->
 
 @cache
 def unseen() -> re.Pattern[str]:
-    """Return the pattern of a character that vanishes from words."""
+    """Return the pattern of a character that is removed from words."""
     return re.compile(f"[{removed()}]")
 
 
 @cache
 def controls() -> re.Pattern[str]:
-    """Return the pattern of control characters but tabs and line ends, which are blanks."""
+    """Return the pattern of control characters except tabs and line ends, which are blanks."""
     return re.compile(f"[{in_category('Cc')}]+")
 
 
 @cache
 def signs() -> re.Pattern[str]:
-    """Return the pattern of signs and pictures, which are part of no name as a rule."""
-    return re.compile(f"[{in_category('S')}\ufe00-\ufe0f]+")  # the last say how a sign before them is drawn
+    """Return the pattern of signs and pictures, which as a rule are not part of a name."""
+    return re.compile(f"[{in_category('S')}\ufe00-\ufe0f]+")  # the last ones say how to draw the sign before them
 
 
-@lru_cache(maxsize=1)  # asked for every mention of a text
+@lru_cache(maxsize=1)  # called for every mention of a text
 def has_capitals(text: str) -> bool:
-    """Return whether a text is written with capitals, so that they tell something."""
+    """Return whether a text is written with capitals, so that they are informative."""
     return sum(map(str.isupper, text)) > _CAPITALISED * (sum(map(str.isalpha, text)) or 1)
 
 
@@ -158,6 +158,6 @@ def joined(text: str, one: Place, other: Place) -> bool:
 
 
 def without_genitive(word: str) -> tuple[str, ...]:
-    """Return what a name may be that lost the apostrophe of its genitive, as "Marleys" did, the likeliest first."""
+    """Return the possible names behind one whose genitive lost its apostrophe ("Marleys"), the likeliest first."""
     long = len(word) > 4 and word[0].isupper() and not word.isupper()
     return (f"{word[:-1]} s", word[:-1]) if long and word[-1] == "s" and word[-2:] != "ss" else ()

@@ -1,8 +1,8 @@
-"""The two layouts of AIDA, both with one token per line: that of AIDA-YAGO2, and that of KnowBert's files.
+"""The two layouts of AIDA, both with one token per line: AIDA-YAGO2's and KnowBert's.
 
-AIDA-YAGO2: ``-DOCSTART- (1 EU)``, then lines of a token or of ``token, B or I, mention, entity, URL, ...`` with tabs
-between them; a blank line ends a sentence. KnowBert: ``DOCSTART_1_EU``, tokens, ``MMSTART_id TAB Title`` and ``MMEND``
-around a mention, ``*NL*`` where a line ends, ``DOCEND``. Tokens are joined by blanks, lines by line ends.
+AIDA-YAGO2: ``-DOCSTART- (1 EU)``, then lines with a token, or with ``token, B or I, mention, entity, URL, ...``
+separated by tabs; a blank line ends a sentence. KnowBert: ``DOCSTART_1_EU``, tokens, ``MMSTART_id TAB Title`` and
+``MMEND`` around a mention, ``*NL*`` where a line ends, ``DOCEND``. Tokens are joined by blanks, lines by line ends.
 """
 
 import io
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ebert.linking.readers.layouts import Label, Reading
 
-_NOTHING = ("--NME--", "")  # a name of nothing that Wikipedia has
+_NOTHING = ("--NME--", "")  # the name of everything that Wikipedia does not have
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")  # YAGO's names are written in ASCII
 _STARTS = {
     "-DOCSTART-": re.compile(r"-DOCSTART-\s*\(?(.*?)\)?\s*$"),
@@ -28,7 +28,7 @@ class _TokenDocument:
         self._labels: list[Label] = []
         self._sentences = {0}
         self._blank = ""  # before the next word
-        self.mention: tuple[int, tuple[str, ...]] | None = None  # where the one under way began, and its names
+        self.mention: tuple[int, tuple[str, ...]] | None = None  # where the open mention began, and its names
 
     def word(self, word: str) -> None:
         """Add a word."""
@@ -61,7 +61,7 @@ class _TokenDocument:
 
 
 def _lines(text: str, name: str, reading: Reading, mark: str) -> Iterator[tuple[_TokenDocument, str, str]]:
-    """Yield the lines inside documents, each with its document and where it stands; add the documents that end."""
+    """Yield the lines inside documents, each with its document and its place; add the documents that end."""
     document: _TokenDocument | None = None
     for number, line in enumerate(io.StringIO(text), 1):
         start = _STARTS[mark].match(line)

@@ -1,7 +1,7 @@
 """The layouts that have one JSON object per line: ours, ZELDA's and ELEVANT's (KILT's is in `kilt`).
 
-Ours: ``{"id", "text", "mentions": [{"start", "end", "entity"}], "ignore": [[start, end]], "sentences": [start]}``, of
-which all but the text may be missing.
+Ours: ``{"id", "text", "mentions": [{"start", "end", "entity"}], "ignore": [[start, end]], "sentences": [start]}``,
+where everything except the text is optional.
 """
 
 import io
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 UNREADABLE = (LookupError, TypeError, ValueError, OverflowError, AttributeError)  # what odd values in an object raise
 _NOT_ENTITIES = ("DATETIME", "QUANTITY")  # dates and amounts, which ELEVANT labels too
-_UNKNOWN = "Unknown"  # what ELEVANT calls an entity whose name it does not know
+_UNKNOWN = "Unknown"  # ELEVANT's name for an entity without a known name
 
 
 def rows(text: str, name: str, layout: str) -> Iterator[tuple[str, Row]]:
@@ -54,7 +54,7 @@ def name_of(value: Any) -> str:
 def _read(
     add: Callable[[Any, str, Row, Reading], None], unreadable: str, text: str, name: str, reading: Reading
 ) -> None:
-    """Add the objects of a file by their ids and texts; say what is unreadable if one has odd values."""
+    """Add the objects of a file by their ids and texts; if one has odd values, say what is unreadable."""
     for number, (where, row) in enumerate(rows(text, name, reading.layout), 1):
         own = text_of(where, row, "text", reading)
         try:
@@ -84,9 +84,9 @@ def _add_zelda(name: Any, text: str, row: Row, reading: Reading) -> None:
 def _add_elevant(name: Any, text: str, row: Row, reading: Reading) -> None:
     """Add an object of ELEVANT's layout: labels with Wikidata ids and names.
 
-    Those labels count that are neither optional nor coreference, have an id and lie inside the evaluation span; of
-    nested ones the outermost. What was labelled but does not count is left out of the evaluation, as is all text
-    outside the evaluation span; labels of what Wikidata does not have stay text with nothing to link.
+    A label counts if it is neither optional nor coreference, has an id and lies inside the evaluation span; of nested
+    labels the outermost counts. Labelled text that does not count is left out of the evaluation, and so is all text
+    outside the evaluation span. Labels of things that Wikidata does not have become text with nothing to link.
     """
     first, last = map(int, row.get("evaluation_span") or (0, len(text)))
     title, article = name_of(row.get("title")), "wikipedia.org" in str(row.get("url", ""))

@@ -1,9 +1,9 @@
 """KILT's layout: one JSON object and one mention per line, between marks in its text.
 
-Lines that differ in their marks only are one document, but their blanks differ too: most files have a blank on either
+Lines that differ only in their marks are one document. But their blanks differ too: most files have a blank on either
 side of a mark, whether the text had one there or not. So lines are compared without blanks, and mentions are placed by
-counting characters. Where a line has a mark, the blank is the one that another line of the document has there; if there
-is none, it is the one outside the mark, as long as the rest of the text has blanks in such places.
+counting characters. At a mark, the blank is taken from another line of the document; if no other line helps, the blank
+outside the mark counts, as long as the rest of the text has blanks in such places.
 """
 
 import re
@@ -16,7 +16,7 @@ from ebert.linking.readers.layouts import Label, Reading
 
 _START, _END = "[START_ENT]", "[END_ENT]"
 _CHARACTER = re.compile(r"(\s*)(\S)")
-_CLOSING, _OPENING = ".,;:!?)]}%'’", "([{"  # what stands without a blank before or after it, but for texts cut in words
+_CLOSING, _OPENING = ".,;:!?)]}%'’", "([{"  # marks without a blank before or after them, except in tokenised texts
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class _KiltDocument:
     """The lines of a text so far."""
 
     id: Any
-    blanks: list[str]  # before each character that is none, and after the last
+    blanks: list[str]  # before each character that is not a blank, and after the last
     unsure: set[int]  # places where all lines so far have a mark
     mentions: list[tuple[int, int, tuple[str, ...]]] = field(default_factory=list)
 
@@ -43,7 +43,7 @@ def read_kilt(text: str, name: str, reading: Reading) -> None:
             raise reading.problem(where, f"'output' cannot be read ({error!r})") from None
         document = documents.setdefault(characters, _KiltDocument(jsonl.id_of(row, number), blanks, {first, stop}))
         document.mentions.append((first, stop, tuple(names)))
-        for place in document.unsure - {first, stop}:  # this line knows better
+        for place in document.unsure - {first, stop}:  # this line has no mark there
             document.blanks[place] = blanks[place]
         document.unsure &= {first, stop}
     for characters, document in documents.items():
@@ -75,8 +75,8 @@ def _split(marked: str) -> tuple[str, list[str], int, int]:
 def _settle(characters: str, blanks: list[str], unsure: set[int]) -> None:
     """Choose the blanks of places where all lines have a mark.
 
-    There is none at the ends, nor beside punctuation, unless the text has blanks there as far as that is known; if
-    nothing is, it may have.
+    There is no blank at the ends, nor beside punctuation, unless the text is known to have blanks there. If nothing is
+    known, it may have them.
     """
     inner = range(1, len(characters))
     beside = {place for place in inner if characters[place] in _CLOSING or characters[place - 1] in _OPENING}

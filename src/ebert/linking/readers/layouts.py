@@ -1,7 +1,7 @@
-"""The layouts of entity-linking data: documents come out of all of them, and what was dropped is counted.
+"""The layouts of entity-linking data. Each yields documents, and dropped labels are counted.
 
 A layout is a function of a text, its name for messages and a `Reading` that gets the documents. It is registered in
-`READERS`, and what it is recognised by stands in `recognise`.
+`READERS`; `recognise` detects it.
 """
 
 import io
@@ -25,7 +25,7 @@ READERS = {
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A gold mention: where it stands, and the names its entity goes by (titles, URLs, Wikidata ids), best first."""
+    """A gold mention: its place, and the names of its entity (titles, URLs, Wikidata ids), best first."""
 
     start: int
     end: int
@@ -41,12 +41,12 @@ class Labelled:
     labels: tuple[Label, ...] = ()
     ignore: tuple[tuple[int, int], ...] = ()
     sentences: tuple[int, ...] = ()
-    title: str | None = None  # of the article that it is, if it is one
+    title: str | None = None  # of the article, if the text is one
 
 
 @dataclass
 class Reading:
-    """All that a file holds, and how much of it was left out, by reason."""
+    """The contents of a file, and how much was left out, by reason."""
 
     layout: str
     documents: list[Labelled] = field(default_factory=list)
@@ -56,9 +56,9 @@ class Reading:
         self, id: Any, text: str, labels: Iterable[Label], *, ignore: Iterable[tuple[int, int]] = (),  # noqa: A002
         sentences: Iterable[int] = (), title: str | None = None,
     ) -> None:  # fmt: skip
-        """Add a document. Labels that no linker could find are dropped and counted; of nested ones the outer stays.
+        """Add a document. Labels that no linker could find are dropped and counted; of nested ones the outer is kept.
 
-        What overlaps another is a name all the same: it is neither taught nor judged as none.
+        A label that overlaps another is still a name, so it is not taught or judged as nothing.
         """
         kept: list[Label] = []
         left_out = set(ignore)
@@ -67,26 +67,26 @@ class Reading:
                 kept.append(label)
                 continue
             self.dropped["label that overlaps another"] += 1
-            if (label.start, label.end) != (kept[-1].start, kept[-1].end):  # given twice, it hides nothing
+            if (label.start, label.end) != (kept[-1].start, kept[-1].end):  # if it is given twice, it hides nothing
                 left_out.add((label.start, label.end))
         name = titles.as_text(str(id))
         self.documents.append(Labelled(name, text, tuple(kept), tuple(sorted(left_out)), tuple(sentences), title))
 
     def _sound(self, text: str, labels: Iterable[Label]) -> Iterable[Label]:
         for label in labels:
-            surface = text[label.start : label.end] if label.start >= 0 else ""  # one that runs over the end is cut
+            surface = text[label.start : label.end] if label.start >= 0 else ""  # a label that runs past the end is cut
             names = tuple(name for name in label.names if name.strip())
             if not surface.strip():
                 self.dropped["label outside the text or without words"] += 1
             elif not names:
                 self.dropped["label without an entity"] += 1
             else:
-                # Blanks at the edges are slips of whoever made the file, and nobody would mark them.
+                # Blanks at the edges are mistakes in the file; nobody would mark them.
                 start = label.start + len(surface) - len(surface.lstrip())
                 yield Label(start, start + len(surface.strip()), names)
 
     def problem(self, where: str, why: str) -> EbertError:
-        """Return the error for a file that is not what it should be."""
+        """Return the error for a file that is not as expected."""
         return EbertError(f"{where}: {why}; does it have another layout than {self.layout!r}? (--layout)")
 
 
@@ -109,7 +109,7 @@ def parse(text: str, name: str, layout: str | None = None) -> Reading:
 
 
 def recognise(text: str, name: str = "the data") -> str:
-    """Find out the layout of data, by what it begins with."""
+    """Detect the layout of data by its beginning."""
     try:
         line, row = _head(text)
     except EbertError as error:
@@ -130,7 +130,7 @@ def recognise(text: str, name: str = "the data") -> str:
 
 
 def is_labelled(text: str) -> bool:
-    """Return whether this is data of a layout that cannot be taken for a text to link, or for JSON that has one."""
+    """Return whether this is labelled data that cannot be mistaken for a text to link, or for JSON with one."""
     try:
         layout = recognise(text)
     except EbertError:
@@ -143,6 +143,6 @@ def is_labelled(text: str) -> bool:
 
 
 def _head(text: str) -> tuple[str, dict[str, Any]]:
-    """Return the first line that is not blank, and its JSON object, empty if it is none."""
+    """Return the first line that is not blank, and its JSON object, or an empty one."""
     first = next((line.strip() for line in io.StringIO(text) if line.strip()), "")
     return first, records.parse_object(first) if first.startswith("{") else {}

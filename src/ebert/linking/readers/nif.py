@@ -1,7 +1,7 @@
-"""NIF in Turtle, as GERBIL's data sets have it: a context holds a text, phrases say where they stand and mean what.
+"""NIF in Turtle, as in GERBIL's data sets: a context holds a text, and phrases say where they stand and what they mean.
 
-A service speaks it with GERBIL, too. A text comes in, alone if the mentions are to be found (A2KB) or with mentions
-that have no entities (D2KB), and goes out with what the mentions mean.
+GERBIL also uses it to talk to a service. It sends a text, alone if the mentions are to be found (A2KB), or with
+mentions without entities (D2KB). The answer has the meanings of the mentions.
 """
 
 import json
@@ -24,13 +24,13 @@ UNKNOWN = "?"  # stands for the entity of a mention that is to be linked
 OWN = "urn:ebert:entity:"  # begins the IRI of an entity that has no page in Wikipedia
 LONGEST = 1000  # letters of a text's IRI, which stands in the answer twice for each mention
 
-_NOWHERE = ("notInWiki", "NIL", "null")  # what sets call entities that Wikipedia does not have
+_NOWHERE = ("notInWiki", "NIL", "null")  # names in data sets for entities that Wikipedia does not have
 _PARTS = {"Sentence", "Paragraph", "Title", "Word", "Section", "Structure"}  # of a text that name nothing
 _SPACES = re.compile(r"nif-core#|its/rdf#|ns/its-rdf#|rdf#taIdentRef\Z")
 _WORDS = re.compile(r"\S")
 
 Properties = dict[str, list[str]]  # of a subject, by their short names
-Phrases = list[tuple[tuple[int, int] | None, Properties]]  # with their characters, None for some outside the text
+Phrases = list[tuple[tuple[int, int] | None, Properties]]  # with their characters, None if outside the text
 Context = tuple[str, str, Phrases, Sequence[int]]  # IRI, text, phrases, the character at each place that is counted
 
 
@@ -82,10 +82,10 @@ def _contexts(text: str, name: str, wanted: Callable[[Properties], bool]) -> Ite
 
 
 def _places(text: str, counted: list[tuple[int, int]], phrases: list[Properties], end: str) -> Sequence[int]:
-    """Return the character at each place that a file counts: characters, or what Java takes for them.
+    """Return the character at each place that a file counts: in characters, or in Java's UTF-16 units.
 
     NIF counts characters, but programs in Java wrote some files, and count most emoji as two. `end` is where the file
-    says that the text ends, which only counts if there are no phrases.
+    says that the text ends; it is used only if there are no phrases.
     """
     characters = range(len(text) + 1)
     if max(text, default="") <= "\uffff":
@@ -95,7 +95,7 @@ def _places(text: str, counted: list[tuple[int, int]], phrases: list[Properties]
         return java if end == str(len(java) - 1) else characters
 
     def fitting(places: Sequence[int]) -> int:
-        """Count the phrases whose words stand where they say, if the text is counted like this."""
+        """Count the phrases whose words stand at their stated places if the text is counted in this way."""
         pairs = zip(counted, (phrase.get("anchorOf", [None])[0] for phrase in phrases), strict=True)
         return sum(
             words is None
@@ -114,7 +114,7 @@ def _names(entity: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class NifText:
-    """A text that came in, and the mentions in it that are to be linked, if these were given."""
+    """A received text, and the mentions to link in it, if given."""
 
     iri: str
     text: str
@@ -122,7 +122,7 @@ class NifText:
     places: Sequence[int]  # the character at each place that the sender counts
 
     def layers(self) -> Iterator[tuple[Mention, ...]]:
-        """Return the mentions in groups in which none overlaps another: mentions that overlap are linked one by one."""
+        """Return the mentions in groups without overlaps: overlapping mentions are linked separately."""
         left = sorted(self.mentions, key=lambda mention: (mention.start, -mention.end))
         while left:
             taken: list[Mention] = []
@@ -150,7 +150,7 @@ def _is_mention(phrase: Properties) -> bool:
 
 
 def write_answer(answered: Iterable[tuple[NifText, Iterable[LinkedMention]]]) -> str:
-    """Write what GERBIL is to read: the texts as they came, and a phrase for each mention that was linked."""
+    """Write the answer to GERBIL: the texts as received, and a phrase for each linked mention."""
     parts = [PREFIXES]
     for asked, mentions in answered:
         back = {character: place for place, character in reversed(list(enumerate(asked.places)))}

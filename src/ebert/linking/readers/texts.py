@@ -1,4 +1,4 @@
-"""What to link, from wherever it comes: texts, files, folders, JSONL, standard input."""
+"""Read what to link: texts, files, folders, JSONL, standard input."""
 
 import io
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ HEAD = 4096  # bytes that tell whether a file is text
 
 
 def from_paths(paths: Iterable[str | Path], *, lines: bool = False, layout: str | None = None) -> Iterator[Document]:
-    """Yield the documents of files and of the files in folders. A text file is a document, or every line of it is."""
+    """Yield the documents of files and folders. A text file is one document, or each of its lines is one."""
     for path in map(Path, paths):
         if not path.exists():
             raise EbertError(f"there is no file {path}; a text itself is given with --text")
@@ -29,9 +29,9 @@ def from_paths(paths: Iterable[str | Path], *, lines: bool = False, layout: str 
 
 
 def from_text(text: str, name: str, *, lines: bool = False, layout: str | None = None) -> Iterator[Document]:
-    """Yield the documents of labelled data; else of JSONL if that is what it is, the lines of the text, or all of it.
+    """Yield the documents of labelled data; otherwise of JSONL, of the lines of a text, or of the whole text.
 
-    What is called .jsonl is JSONL, or broken; what is not may be a text that begins with a bracket.
+    A file named .jsonl is JSONL, or broken; any other file may be a text that begins with a bracket.
     """
     if layout is not None or is_labelled(text):
         for found in parse(text, name, layout).documents:
@@ -58,7 +58,7 @@ def _is_json(text: str) -> bool:
 
 
 def _is_meant(path: Path) -> bool:
-    """Return whether a file of a folder is to be linked; without an ending, it may be a program, say."""
+    """Return whether to link a file of a folder; one without an ending may be a program, for example."""
     kind = _kind(path)
     if kind in LABELLED:
         return is_labelled(records.read_text(path))

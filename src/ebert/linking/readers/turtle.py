@@ -1,8 +1,9 @@
 """A small reader of Turtle, the notation of RDF that NIF files are written in.
 
-Kept by hand: rdflib would bring a graph store, a dozen formats and a query language for what is a list of subjects with
-their properties here, and would need the bound on names that a long @base or prefix makes of short ones all the same.
-What Turtle 1.1 allows is read; blank nodes and collections are read over, as NIF says nothing in them.
+It is written by hand: rdflib would bring a graph store, a dozen formats and a query language, but only a list of
+subjects with their properties is needed. It would also still need a bound on short names that a long @base or prefix
+expands. Everything that Turtle 1.1 allows is read; blank nodes and collections are skipped, as NIF says nothing in
+them.
 """
 
 import re
@@ -11,8 +12,8 @@ from ebert._io import compressed
 from ebert.errors import EbertError
 
 DEEPEST = 100  # brackets in brackets
-# Letters that names may have, written out: a long @base or prefix would make a long name of every short one. Data of
-# the field need a twentieth of it.
+# Letters that expanded names may have: a long @base or prefix would make every short name long. Real data needs a
+# twentieth of it.
 ROOM, TIMES = 1 << 20, 16  # so many, and so many for each letter of the file
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
@@ -41,9 +42,9 @@ Subjects = dict[str, dict[str, list[str]]]  # the objects of each subject by the
 
 
 def read(text: str, name: str = "the file") -> Subjects:
-    """Return the statements of a Turtle file, or raise an error that says in which line it is broken.
+    """Return the statements of a Turtle file. Raise an error that names the line if it is broken.
 
-    A literal is given by its text alone, whatever its language or type.
+    A literal is returned as its text, without its language or type.
     """
     return _Parser(text, name).read()
 
@@ -136,7 +137,7 @@ class _Parser:
         return name
 
     def _written_out(self, name: str) -> str:
-        """Return the whole name that an IRI or a name with a prefix stands for."""
+        """Return the full name that an IRI or a prefixed name stands for."""
         if name in self._known:
             return self._known[name]
         if name[0] == "<":

@@ -21,9 +21,9 @@ from ebert.errors import EbertError
 ENTITY = "ENTITY/"
 BATCH = 1024
 BATCH_BYTES = 16 << 20
-NAME_BYTES = 10_000  # more than any name has
-VECTOR_BYTES = 4 << 20  # more than any vector has
-HEADER = re.compile(rb"^(\d{1,18}) +(\d{1,9})\s*$")  # a tab would part a name from its only number
+NAME_BYTES = 10_000  # larger than any name
+VECTOR_BYTES = 4 << 20  # larger than any vector
+HEADER = re.compile(rb"^(\d{1,18}) +(\d{1,9})\s*$")  # a tab would separate a name from its only number
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class Batch:
     names: Sequence[str]
     vectors: NDArray[Any]
     counts: Sequence[int] | None = None
-    mended: int = 0  # names with bytes that are not UTF-8, each replaced by U+FFFD
+    mended: int = 0  # names with bytes that are not UTF-8, replaced by U+FFFD
     outputs: NDArray[Any] | None = None  # output vectors of words, where the file has them
 
 
 def read_word2vec_binary(path: Path, advance: Advance = silent) -> Generator[Batch, None, None]:
-    """Read word2vec's binary format: a header line, then names, each ended by a blank, and raw float32 numbers."""
+    """Read word2vec's binary format: a header line, then names that each end with a blank, and raw float32 numbers."""
     with open_measured(path) as opened:
         header = HEADER.match(opened.stream.readline(100))
         if not header:

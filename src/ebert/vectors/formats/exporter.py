@@ -15,11 +15,11 @@ from ebert.vectors.store import Vectors
 def export_text(vectors: Vectors, out: str | Path, *, decimals: int | None = None, advance: Advance = silent) -> int:
     """Write a store in Wikipedia2Vec's text format (``name TAB numbers``); return the number of lines.
 
-    `decimals` are significant; by default as many as it takes to read the very same numbers again. The format has no
-    place for counts, redirects and Wikidata ids, nor for a tab or a line's end in a word: they become blanks.
+    `decimals` are significant digits; the default is enough to read back exactly the same numbers. The format has no
+    place for counts, redirects and Wikidata ids. A tab or a line end in a word becomes a blank.
     """
     stored = np.finfo(np.float32 if len(vectors.overlay) else vectors.entity_matrix.dtype)
-    digits = decimals or 1 + math.ceil((stored.nmant + 1) * math.log10(2))  # which tell all its numbers apart
+    digits = decimals or 1 + math.ceil((stored.nmant + 1) * math.log10(2))  # enough to tell all its numbers apart
     line = "%s\t" + " ".join([f"%.{digits}g"] * vectors.dimension) + "\n"
     blanks = str.maketrans("\t\n\r", "   ")
     written = 0

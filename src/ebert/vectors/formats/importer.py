@@ -21,10 +21,10 @@ from ebert.vectors.writer import StoreWriter, refuse, writing
 
 FORMATS = ("auto", "text", "wikipedia2vec", "word2vec-binary", "numpy")
 KINDS = ("prefix", "words", "entities")  # what a name is: by its ENTITY/ prefix, or all of one kind
-# How files begin that zlib, joblib, gzip, bzip2, zip, xz and zstd wrote.
+# The first bytes of files written by zlib, joblib, gzip, bzip2, zip, xz and zstd.
 PACKED = (b"x\x01", b"x^", b"x\x9c", b"x\xda", b"ZF", b"\x1f\x8b", b"BZh", b"PK", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
-_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # characters that text has not
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # characters that text does not contain
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def import_vectors(
     overwrite: bool = False,
     advance: Advance = silent,
 ) -> Vectors:
-    """Import one or more files of vectors into a new store, in memory that does not grow with their size.
+    """Import one or more files of vectors into a new store. The memory needed does not grow with their size.
 
     The progress is in bytes, and ends with the sum of the files' sizes.
     """
@@ -108,7 +108,7 @@ def _open(path: Path, chosen: str, names: Path | None) -> _Source:
 
 
 def _dimension(opened: Sequence[_Source]) -> int:
-    """Return the dimension of the first vectors that are there."""
+    """Return the dimension of the first vectors."""
     for source in opened:
         with closing(source.batches(silent)) as batches:
             for batch in batches:
@@ -134,7 +134,7 @@ def _read(source: _Source, writer: StoreWriter, kind: str, advance: Advance, *, 
                 )
             _add(writer, batch, kind, outputs=outputs)
             mended += batch.mended
-    advance(max(0, source.path.stat().st_size - done))  # what is no vector, or not needed
+    advance(max(0, source.path.stat().st_size - done))  # not a vector, or not needed
     return mended
 
 

@@ -1,15 +1,15 @@
 """Reading other people's pickles without running them.
 
-A pickle is a program for a small machine that calls whatever it names. The machine here knows a handful of names, and
-behind each stands a function of this file that makes an array or a plain container out of checked parts: neither
-numpy's own unpickling nor anybody's constructor is called. All other ways to name, call or change something are
+A pickle is a program for a small machine that calls whatever the pickle names. The machine here knows a handful of
+names. Each stands for a function of this file that makes an array or a plain container out of checked parts: neither
+numpy's own unpickling nor any other constructor is called. All other ways to name, call or change something are
 refused.
 
-By hand, because joblib runs what it loads, scanners of pickles only look for what is known to be bad, and an allow-list
-of names for `pickle.Unpickler` would still call numpy's constructors with whatever the file says.
+It is written by hand because joblib runs what it loads, scanners of pickles only look for what is known to be bad, and
+an allow-list of names for `pickle.Unpickler` would still call numpy's constructors with whatever the file says.
 
-joblib lays the data of arrays into the stream, behind their descriptions. It is mapped, not read, so a model larger
-than memory opens.
+joblib puts the data of arrays into the stream, after their descriptions. The data is mapped, not read, so even a model
+larger than memory opens.
 """
 
 import math
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ebert.errors import EbertError
 
-ROOM = 1 << 20  # bytes that may be copied of any file, beyond as many as it has
+ROOM = 1 << 20  # bytes that may be copied from any file, in addition to its size
 _NUMBERS = re.compile(r"[<>|=]?(?:[iu][1248]|f[248]|b1)")  # the element types that are read
 
 
@@ -56,7 +56,7 @@ class _InlineArray:
 
 
 class _JoblibArray:
-    """An array of joblib, whose data follows in the file."""
+    """A joblib array, whose data follows in the file."""
 
     def build(self, state: Any) -> None:
         self._dtype, self._shape = _dtype(state["dtype"]), _shape(state["shape"])
@@ -64,9 +64,9 @@ class _JoblibArray:
         self._aligned = state.get("numpy_array_alignment_bytes") is not None  # since joblib 1.2
 
     def map(self, file: IO[bytes], path: Path) -> NDArray[Any]:
-        """Map the data at the file's position, and leave the file behind it."""
+        """Map the data at the file's position, and move the position to the end of the data."""
         if self._aligned:
-            file.seek(file.read(1)[0], 1)  # a byte says how many follow before the data
+            file.seek(file.read(1)[0], 1)  # a byte says how many padding bytes follow before the data
         position, size = file.tell(), math.prod(self._shape) * self._dtype.itemsize
         if position + size > path.stat().st_size:
             raise EbertError(f"{path} is truncated: an array of {size:,} bytes at {position:,} runs past its end")
@@ -99,7 +99,7 @@ def _type(code: Any, *_: Any) -> _ElementType:
 
 
 def _reconstruct(*_: Any) -> _InlineArray:
-    return _InlineArray()  # empty so far; what is in it follows
+    return _InlineArray()  # empty so far; its contents follow
 
 
 def _from_buffer(data: Any, kind: Any, shape: Any, order: Any, *_: Any) -> NDArray[Any]:
@@ -120,7 +120,7 @@ def _encode(text: Any, encoding: Any = "latin1") -> bytes:
 
 
 def _no_bytes() -> bytes:
-    return b""  # the others are encoded text in old pickles
+    return b""  # otherwise it is encoded text of an old pickle
 
 
 def _mapping(pairs: Any = ()) -> dict[Any, Any]:
@@ -131,12 +131,12 @@ def _mapping(pairs: Any = ()) -> dict[Any, Any]:
 
 
 def _check_keys(keys: list[Any]) -> None:
-    """Refuse keys that are containers: the hash of a tuple of tuples of tuples can take for ever."""
+    """Refuse keys that are containers: the hash of a tuple of tuples of tuples can take forever."""
     if not all(isinstance(key, str | bytes | int) for key in keys):
         raise Refused("it has a mapping with strange keys")
 
 
-_SUBCLASS = object()  # arrays are described with their class, which does not matter here
+_SUBCLASS = object()  # the class of an array does not matter here
 _NAMES: dict[tuple[str, str], Any] = {
     ("joblib.numpy_pickle", "NumpyArrayWrapper"): _JoblibArray,
     ("numpy", "ndarray"): _SUBCLASS,
@@ -177,7 +177,7 @@ class _BoundedFile:
 _STANDARD: dict[int, Any] = dict(pickle._Unpickler.dispatch)
 
 
-# The C unpickler cannot be told where an array follows; the one in Python, which the library keeps for this, can.
+# The C unpickler cannot be told where an array follows. The Python one, which the library keeps for this, can.
 class _ArrayUnpickler(pickle._Unpickler):
     stack: list[Any]
     memo: dict[int, Any]
@@ -222,7 +222,7 @@ class _ArrayUnpickler(pickle._Unpickler):
             self.memo.update({key: array for key, value in self.memo.items() if value is thing})
 
     def _take(self, count: int) -> None:
-        """Count what is copied or searched: no more than the file has, so that a part is not used a million times."""
+        """Count what is copied or searched: at most the file's size, so that a part is not used a million times."""
         self._room -= count
         if self._room < 0:
             raise Refused("it makes much out of little")

@@ -1,6 +1,6 @@
 """Reading vectors in text: Wikipedia2Vec's own format, word2vec's and GloVe's. A line is a name, then its numbers.
 
-Wikipedia2Vec parts the name from the numbers by a tab, the others by a blank, though a name may have blanks in it.
+Wikipedia2Vec separates the name from the numbers with a tab, the others with a blank, though a name may contain blanks.
 word2vec writes a first line with the number of vectors and their dimension.
 """
 
@@ -23,7 +23,7 @@ from ebert.vectors.formats.binary import BATCH, BATCH_BYTES, HEADER, Batch
 AHEAD = 100  # lines that tell the dimension where no header does
 LINE_BYTES = 4 << 20  # a longer one is not a line of text
 
-_NUMBER = re.compile(rb" -?\d*\.\d{3,}(?:e[-+]?\d+)?$")  # at the end of a name, it is a number too many
+_NUMBER = re.compile(rb" -?\d*\.\d{3,}(?:e[-+]?\d+)?$")  # at the end of a name, it is an extra number
 
 Line = tuple[int, bytes]  # its number, counted from 1, and the line
 
@@ -54,7 +54,7 @@ def read_text(path: Path, advance: Advance = silent) -> Generator[Batch, None, N
 
 
 def _lines(file: IO[bytes], path: Path) -> Iterator[Line]:
-    """Yield the lines that have something on them."""
+    """Yield the lines that are not empty."""
     number = 0
     while line := file.readline(LINE_BYTES):
         number += 1
@@ -107,19 +107,19 @@ def _parse(lines: Sequence[Line], dimension: int, path: Path) -> Batch:
 
 
 def _split(line: bytes, dimension: int) -> tuple[bytes, bytes]:
-    """Part a line into name and numbers."""
+    """Split a line into name and numbers."""
     name, tab, numbers = line.partition(b"\t")
     if tab:
         return name, numbers
     name, _, numbers = line.rstrip(b" ").partition(b" ")
     if numbers.count(b" ") == dimension - 1:
         return name, numbers
-    parts = line.rsplit(None, dimension)  # the name has blanks in it
+    parts = line.rsplit(None, dimension)  # the name contains blanks
     return parts[0], b" ".join(parts[1:])
 
 
 def _blame(lines: Sequence[Line], rows: Sequence[bytes], dimension: int, path: Path) -> EbertError:
-    """Return the error for the line that kept a batch from being read."""
+    """Return the error for the line that made a batch unreadable."""
     for (number, line), row in zip(lines, rows, strict=True):
         parts = row.split()
         for part in parts:
@@ -138,7 +138,7 @@ _DECIMALS = 7  # at most, so that a number without its point is a 32-bit integer
 
 
 def parse_numbers(rows: list[bytes], dimension: int) -> NDArray[np.float32] | None:
-    """Return the numbers in rows of text, shape (rows, dimension), or None if there is anything else among them."""
+    """Return the numbers in rows of text, shape (rows, dimension), or None if they contain anything else."""
     text = b" ".join(rows)
     values = _fixed(b" " + text + b" ", len(rows) * dimension)
     if values is None and all(len(row.split()) == dimension for row in rows):
@@ -149,9 +149,9 @@ def parse_numbers(rows: list[bytes], dimension: int) -> NDArray[np.float32] | No
 
 
 def _fixed(text: bytes, count: int) -> NDArray[np.float32] | None:
-    """Read numbers that all have the same few decimals and one digit before the point, as Wikipedia2Vec writes them.
+    """Read numbers that all have the same few decimals and one digit before the point, as Wikipedia2Vec writes.
 
-    Then every digit has a fixed place before the blank that ends its number, and numpy takes the same digit of all
+    Every digit then has a fixed place before the blank that ends its number, and numpy takes the same digit of all
     numbers at once. The integer without its point, divided, is the same float that strtod gives.
     """
     data = np.frombuffer(text, np.uint8)

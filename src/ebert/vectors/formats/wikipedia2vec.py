@@ -12,11 +12,11 @@ from ebert.errors import EbertError
 from ebert.vectors.formats import pickles
 from ebert.vectors.formats.binary import BATCH, ENTITY, Batch
 
-SOME = 1000  # rows that tell whether there is anything in a matrix
+SOME = 1000  # rows to check whether a matrix contains anything
 
 
 class Wikipedia2VecModel:
-    """A model file, opened: vectors mapped, names in their tries."""
+    """An open model file: mapped vectors, and names in their tries."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -59,7 +59,7 @@ class Wikipedia2VecModel:
         """Yield the redirects."""
         count = len(self._entities)
         for title, (index,) in self._redirects.iteritems():
-            # One that leads nowhere gets no target, and is counted as dropped with the others.
+            # A redirect that leads nowhere gets no target, and is counted as dropped with the others.
             yield title, self._entities.restore_key(index) if index < count else ""
 
     @staticmethod
@@ -81,7 +81,7 @@ class Wikipedia2VecModel:
 
 
 def _counts(statistics: Any, names: Sized) -> NDArray[Any] | None:
-    """Return how often each name occurred. A model that came from text knows it of none and says zero for all."""
+    """Return how often each name occurred. A model that came from text has no counts and says zero for all."""
     counts: NDArray[Any] = np.asarray(statistics).reshape(-1, 2)[:, 0]
     if len(counts) < len(names):
         raise ValueError(f"{len(counts)} counts for {len(names)} names")

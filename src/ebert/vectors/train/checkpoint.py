@@ -1,4 +1,4 @@
-"""Checkpoints: a folder beside the store in training, replaced as a whole, so that there is always a good one."""
+"""Checkpoints: a folder beside the store in training, replaced in one step, so that there is always a good one."""
 
 import hashlib
 from collections.abc import Collection
@@ -22,14 +22,14 @@ PROGRESS = ("done", "seconds", "flops")
 
 
 def folder_of(store: Path) -> Path:
-    """Return the folder for the checkpoints of a store, after putting back one that a kill left aside."""
+    """Return the folder for the checkpoints of a store. First put back one that a killed process left aside."""
     folder = store.absolute().with_name(f"{store.absolute().name}.training")
     files.recover(folder)
     return folder
 
 
 def identity(corpus: corpora.Corpus, options: VectorTrainingOptions, keep: Collection[str]) -> dict[str, Any]:
-    """Return all that the vectors of a run depend on: a checkpoint of another run is refused."""
+    """Return everything that the vectors of a run depend on; a checkpoint of another run is refused."""
     kept = hashlib.sha256("\n".join(sorted(keep)).encode()).hexdigest() if keep else None
     return {"corpus": files.sha256(corpus.path / corpora.INFO), "options": asdict(options), "keep": kept}
 

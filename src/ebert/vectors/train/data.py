@@ -1,6 +1,6 @@
-"""What a run trains on: the corpus, with words and entities that are too rare taken out, cut into jobs.
+"""The data of a training run: the corpus without words and entities that are too rare, cut into jobs.
 
-Also what is drawn at random in training: which words are left out, which are negatives.
+It also prepares the random draws of training: which words are left out, and which are negatives.
 """
 
 from collections.abc import Collection
@@ -22,7 +22,7 @@ Table = tuple[NDArray[np.float32], NDArray[np.int32]]
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Arrays for the kernels, and what their rows mean."""
+    """Arrays for the kernels, and the meaning of their rows."""
 
     corpus: Corpus
     words: int  # the first words of the corpus's dictionary, which is sorted by count
@@ -41,7 +41,7 @@ class TrainingData:
 
 
 def prepare(corpus: Corpus, options: VectorTrainingOptions, *, keep: Collection[str] = ()) -> TrainingData:
-    """Choose words and entities and prepare the arrays. Entities in `keep` have a vector whatever their count."""
+    """Choose words and entities and prepare the arrays. Entities in `keep` get a vector whatever their count."""
     counts = np.asarray(corpus.word_counts)
     words = int(np.searchsorted(-counts, -options.min_word_count, side="right"))
     if words == 0:
@@ -80,7 +80,7 @@ def prepare(corpus: Corpus, options: VectorTrainingOptions, *, keep: Collection[
 
 
 def _want(corpus: Corpus, keep: Collection[str], wanted: NDArray[np.bool_]) -> list[str]:
-    """Mark the entities to keep as wanted; return the titles that nobody knows."""
+    """Mark the entities to keep as wanted; return the unknown titles."""
     ids = {title: number for number, title in enumerate(corpus.entities)}
     redirects, missing = dict(corpus.redirects), []
     for name in keep:
@@ -100,7 +100,7 @@ def _cut(starts: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def keep_thresholds(counts: NDArray[np.int64], *, sample: float) -> NDArray[np.uint32]:
-    """Return, of 2^32 - 1, how often each word survives subsampling: ``sqrt(t/f) + t/f`` for the share f of the text.
+    """Return the chance of each word to survive subsampling, times 2^32 - 1: ``sqrt(t/f) + t/f`` for its share f.
 
     Zero means never, so a word that is trained at all has at least one.
     """
@@ -123,12 +123,12 @@ def alias_table(weights: NDArray[Any]) -> Table:
         share[high] -= 1 - share[low]
         if share[high] < 1:
             poor.append(rich.pop())
-    share[poor + rich] = 1  # what rounding left over
+    share[poor + rich] = 1  # what is left over from rounding
     return share.astype(np.float32), alias
 
 
 def stream(*numbers: int) -> NDArray[np.uint64]:
-    """Return the state of a random generator of its own for each combination of numbers (splitmix64)."""
+    """Return the state of a separate random generator for each combination of numbers (splitmix64)."""
     value, all_bits = 0, (1 << 64) - 1
     for number in numbers:
         value = (value + number + 1) * 0x9E3779B97F4A7C15 & all_bits

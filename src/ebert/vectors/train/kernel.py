@@ -3,14 +3,15 @@
 The objectives are those of Section 2.3 of the paper, with negative sampling. One dot product at a time leaves most of a
 processor unused, so the passes work on blocks: a block has up to `rows` inputs (words or entities) and draws `shared`
 negatives for all of them. The scores of the whole block are one product of two matrices, and so is each of the two
-gradients. What is contrasted stays the same in expectation: an input with b positives meets each shared negative with
-the weight ``b * negative / shared``.
+gradients. The expected contrast stays the same: an input with b positives meets each shared negative with the weight
+``b * negative / shared``.
 
-Threads update the same matrices without locks (Niu et al. 2011): two that meet in a row lose a little of one update.
+Threads update the same matrices without locks (Niu et al. 2011): if two threads meet in a row, a little of one update
+is lost.
 
-Spelling by hand because no library trains words and entities in one space; compiled by Numba because it is the one
-compiler that users need not install a toolchain for. All of it is in one file, long as it is, because Numba's cache of
-compiled code notices changes in the file of a function, not in others that it calls.
+This is written by hand because no library trains words and entities in one space. It is compiled by Numba because users
+need no toolchain for it. It is all in one long file because Numba's cache of compiled code notices changes in the file
+of a function, but not in other files that it calls.
 
 What the functions have in common:
 
@@ -281,8 +282,8 @@ def train_anchors(
 ) -> int:  # fmt: skip
     """Let the entity of each anchor predict the words on both sides of it.
 
-    `targets`, (anchors,), are rows of `inputs`, -1 for entities that are not trained; `anchor` is the first one of the
-    first paragraph.
+    `targets`, (anchors,), are rows of `inputs`, or -1 for entities that are not trained; `anchor` is the first one of
+    the first paragraph.
     """
     space = _space(ROWS, shared, inputs.shape[1], shared)
     words = np.empty(ROWS * 2 * window + 1, np.int64)

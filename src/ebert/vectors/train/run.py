@@ -1,4 +1,4 @@
-"""From a corpus to a store: train, with checkpoints, and write what was learned."""
+"""Train vectors of a corpus, with checkpoints, and write them as a store."""
 
 import importlib
 import os
@@ -66,7 +66,7 @@ def train(
     training = trainer.Trainer(prepared, options, state, threads=threads)
 
     def save(now: TrainingState) -> None:
-        trainer.check(prepared, now)  # the last checkpoint is good, and stays if this one would not be
+        trainer.check(prepared, now)  # the last checkpoint is good, and is kept if this one is not
         checkpoint.save(folder, run, now)
 
     left = training.words_left()
@@ -74,7 +74,7 @@ def train(
         speed = training.run(advance=advance, save=save, every=checkpoint_seconds)
     trainer.check(prepared, state)
     made = {"options": asdict(options), "threads": threads, "seconds": round(state.seconds, 1)}
-    with _saved(save, state, BaseException):  # a full disk must not cost the training
+    with _saved(save, state, BaseException):  # the training must survive a full disk
         write(prepared, state, out, made=made, dtype=dtype, overwrite=overwrite)
     if folder.is_dir():
         staging.discard(folder)

@@ -17,12 +17,12 @@ from ebert.vectors.train.data import TrainingData, stream
 from ebert.vectors.train.options import VectorTrainingOptions
 
 MATRICES = ("words_in", "words_out", "entities_in", "entities_out")
-SHUFFLE, INITIAL = 1 << 40, 1 << 41  # tell the random numbers of jobs, orders and first vectors apart
+SHUFFLE, INITIAL = 1 << 40, 1 << 41  # keep the random numbers of jobs, orders and first vectors apart
 
 
 @dataclass
 class TrainingState:
-    """All that changes in training: what a checkpoint holds."""
+    """Everything that changes in training and is kept in a checkpoint."""
 
     words_in: NDArray[np.float32]  # (words, dimension)
     words_out: NDArray[np.float32]
@@ -55,7 +55,7 @@ class Speed:
 
 
 def initial(data: TrainingData, options: VectorTrainingOptions) -> TrainingState:
-    """Return small random inputs and outputs of zero, as word2vec begins."""
+    """Return small random inputs, and outputs of zero, as in word2vec."""
     generator = np.random.default_rng([options.seed, INITIAL])
 
     def small(rows: int) -> NDArray[np.float32]:
@@ -84,7 +84,7 @@ class Trainer:
     def run(
         self, *, advance: Advance = silent, save: Callable[[TrainingState], None] | None = None, every: float = 600.0
     ) -> Speed:
-        """Train to the end. `save` is called every so many seconds, and when the run is stopped, between jobs."""
+        """Train to the end. Call `save` between jobs, every so many seconds and when the run is stopped."""
         from threadpoolctl import threadpool_limits
 
         speed = Speed()
@@ -139,7 +139,7 @@ class Trainer:
         except BaseException:
             self.stopped.set()
             for worker in workers:
-                with suppress(RuntimeError):  # one that has not begun, and will do nothing
+                with suppress(RuntimeError):  # a job that has not begun, and will do nothing
                     worker.join()
             raise
         finally:
@@ -155,14 +155,14 @@ class Trainer:
             raise errors[0]
 
     def _rate(self, number: int) -> np.float32:
-        """Return the learning rate of a job: it falls linearly through the epochs, and once more through the finish."""
+        """Return the learning rate of a job: it falls linearly during the epochs, and again during the finish."""
         epochs = self.options.epochs * self.jobs
         done = number / epochs if number < epochs else (number - epochs) / max(self.total - epochs, 1)
         return np.float32(max(self.options.rate * (1 - done), self.options.min_rate))
 
     def _job(self, epoch: int, job: int, rate: np.float32) -> int:
         """Train the pages of a job; return the number of floating-point operations."""
-        from ebert.vectors.train import kernel  # late: numba comes with an extra of its own
+        from ebert.vectors.train import kernel  # imported late: numba comes with an extra
 
         data, options, state, corpus = self.data, self.options, self.state, self.data.corpus
         random = stream(options.seed, epoch, job)

@@ -43,21 +43,26 @@ WIKIDATA = [("Apple Inc", 312), ("Trojan War", 42), ("Trojan war", 43)]
 REDIRECTS = [("Apple Computer", "Apple Inc"), ("Nobody", "Apple"), ("Who", "Nothing")]
 
 
-@pytest.fixture
-def store(tmp_path):
-    rows = {title: row for row, title in enumerate(ENTITIES)}
-    with writing(tmp_path / "store", dimension=4) as writer:
+def write_store(path, entities, table, *, wikidata=(), redirects=()):
+    """Write a store of entities with their vectors and links, and a mention table, and open it."""
+    rows = {title: row for row, title in enumerate(entities)}
+    with writing(path, dimension=4) as writer:
         writer.add("words", ["the"], np.ones((1, 4)), counts=[100])
-        vectors = np.array([vector for vector, _ in ENTITIES.values()])
-        writer.add("entities", list(ENTITIES), vectors, counts=[count for _, count in ENTITIES.values()])
-        writer.wikidata(WIKIDATA)
-        writer.redirects([("iApple", "Apple Inc")])
+        vectors = np.array([vector for vector, _ in entities.values()])
+        writer.add("entities", list(entities), vectors, counts=[count for _, count in entities.values()])
+        writer.wikidata(wikidata)
+        writer.redirects(redirects)
         writer.surfaces(
             (surface, often, [(rows[title], count) for title, count in meant.items()])
-            for surface, (often, meant) in TABLE.items()
+            for surface, (often, meant) in table.items()
         )
         writer.finish(licence="none", made={})
-    return Vectors.open(tmp_path / "store")
+    return Vectors.open(path)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return write_store(tmp_path / "store", ENTITIES, TABLE, wikidata=WIKIDATA, redirects=[("iApple", "Apple Inc")])
 
 
 @pytest.fixture
@@ -220,20 +225,10 @@ MEANT = {
 
 
 def test_titles_that_mean_another_page_with_the_same_opening_or_have_no_page_are_merged(tmp_path):
-    rows = {title: row for row, title in enumerate(SAME)}
-    with writing(tmp_path / "store", dimension=4) as writer:
-        writer.add("words", ["the"], np.ones((1, 4)), counts=[100])
-        vectors = np.array([vector for vector, _ in SAME.values()])
-        writer.add("entities", list(SAME), vectors, counts=[count for _, count in SAME.values()])
-        writer.surfaces(
-            (surface, often, [(rows[title], count) for title, count in meant.items()])
-            for surface, (often, meant) in MEANT.items()
-        )
-        writer.finish(licence="none", made={})
     pages = [(title, [opening.split()]) for title, opening in PAGES.items()] + [("Kemp (actor)", [["Kemp", "acts"]])]
     openings = Openings(corpora.write_corpus(tmp_path / "corpus", pages))
     titles = list(SAME)
-    found = merges(Vectors.open(tmp_path / "store"), openings=openings)
+    found = merges(write_store(tmp_path / "store", SAME, MEANT), openings=openings)
     # Liverpool has a page of its own, Sun's vector is another, and of people called Kemp there may be several.
     assert [(titles[one.row], titles[one.into], one.why) for one in found] == [
         ("UN", "United Nations", "no page"), ("NFL", "National Football League", "same opening"),

@@ -91,7 +91,7 @@ def merges(
 def _sent(
     vectors: Vectors, dictionary: Iterable[tuple[str, int, float]], rows: dict[str, int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield entities whose titles a dictionary sends to others with similar vectors, not to broader pages."""
+    """Yield entities whose titles a dictionary sends to others with similar vectors. It also sends to broader pages."""
     named = ((rows.get(titles.clean(surface)), other) for surface, other, score in dictionary if score >= SURE)
     pairs = [(row, other, "") for row, other in named if row is not None and row != other]
     for start in range(0, len(pairs), BATCH):

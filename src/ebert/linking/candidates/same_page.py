@@ -15,7 +15,7 @@ from ebert.vectors.store import Vectors
 from ebert.wikipedia.corpus import Corpus
 from ebert.wikipedia.tokens import surface_key
 
-# Chosen by reading some dozens of pairs of a store of 1.1 million entities, by ranges of the values. Then 25 pairs within
+# Chosen by reading dozens of pairs of a store of 1.1 million entities, by ranges of the values. Then 25 pairs within
 # the limits were drawn for each rule and read. Where one title had no page, four were wrong, mostly broader pages
 # (Ne-waza and Grappling, Black Hawk and Black Hawk County). Where both titles had one, no pair was wrong.
 ALIKE = {"no page": 0.5, "same opening": 0.45}  # the least cosine
